@@ -1,0 +1,7 @@
+//! Ids, clock and units: what every floor may use.
+
+pub mod clock;
+pub mod hash;
+
+/// A table version: the number of the commit that made it (PROTOCOL.md, "Delta Log Entries").
+pub type Version = u64;
