@@ -1,0 +1,26 @@
+//! What we know of the Parquet format ourselves: footers and the thrift they are written in.
+//!
+//! Footers come from the files of a table and are hostile until read: every length is checked
+//! against the bytes there are, nesting is bounded, and nothing panics. That is why the footer is
+//! not handed to the `parquet` crate, whose schema decoder recurses as deep, and reserves as much
+//! memory, as the footer tells it to.
+
+mod error;
+mod footer;
+mod hints;
+mod pages;
+mod schema;
+mod statistics;
+mod thrift;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use error::ParquetError;
+pub use footer::Footer;
+pub use hints::ReaderHint;
+pub use pages::{ChunkLimits, check_pages};
+pub use schema::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
+pub use statistics::Constant;

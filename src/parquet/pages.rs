@@ -1,0 +1,233 @@
+//! Pages of a column chunk: whether their headers claim more than such pages can hold. A decoder
+//! that believes a header reserves what it claims, and a reservation that fails ends the process.
+
+use bytes::Bytes;
+
+use super::thrift::{Damage, Kind, Reader};
+
+/// How much is read at once in search of headers.
+const WINDOW: u64 = 4 * 1024;
+
+/// The largest header: it may hold statistics.
+const MAX_HEADER: u64 = 16 * 1024 * 1024;
+
+/// The largest page, uncompressed, bytes. Writers make pages of a megabyte, and larger ones only
+/// for values that are larger by themselves.
+const MAX_PAGE: u64 = 256 * 1024 * 1024;
+
+/// What every codec may need beside its rate of compression, bytes.
+const SLACK: u64 = 64 * 1024;
+
+/// What is known of a column chunk before its pages are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// Size of the chunk, bytes.
+    pub length: u64,
+    /// How many bytes one compressed byte stands for at most.
+    pub expansion: u64,
+    /// Size of the smallest value in a dictionary, bytes, with its length where it has one.
+    pub smallest_value: u64,
+}
+
+/// Looks at the headers of all pages of a column chunk. `read` gives bytes of the chunk, from an
+/// offset within it on; what it answers and what is wrong with a page are clauses for an error.
+pub fn check_pages(
+    limits: ChunkLimits,
+    mut read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+) -> Result<(), String> {
+    let mut at = 0;
+    let mut window = (0, Bytes::new());
+    while at < limits.length {
+        let mut wanted = WINDOW;
+        let header = loop {
+            let length = wanted.min(limits.length - at);
+            let (start, bytes) = &window;
+            if at < *start || at + length > start + bytes.len() as u64 {
+                // At most MAX_HEADER, so it fits.
+                window = (at, read(at, length as usize)?);
+            }
+            let skipped = (at - window.0) as usize;
+            match PageHeader::parse(window.1.get(skipped..).unwrap_or_default()) {
+                Ok(header) => break header,
+                Err(_) if length == wanted && wanted < MAX_HEADER => wanted *= 8,
+                Err(Damage(problem)) => return Err(format!("the page header at {at}: {problem}")),
+            }
+        };
+        header
+            .check(limits, limits.length - at)
+            .map_err(|problem| format!("the page at {at} of its column chunk {problem}"))?;
+        at += header.length + header.compressed;
+    }
+    Ok(())
+}
+
+/// The fields of a `PageHeader` that claim sizes.
+struct PageHeader {
+    /// Of the header itself, bytes.
+    length: u64,
+    uncompressed: u64,
+    compressed: u64,
+    dictionary_values: u64,
+}
+
+impl PageHeader {
+    fn parse(bytes: &[u8]) -> Result<PageHeader, Damage> {
+        let size = |number: i32| {
+            u64::try_from(number).map_err(|_| Damage(format!("a size in it is {number}")))
+        };
+        let (mut uncompressed, mut compressed, mut dictionary_values) = (0, 0, 0);
+        let mut reader = Reader::new(bytes);
+        let mut last = 0;
+        while let Some(field) = reader.field(&mut last)? {
+            match field.id {
+                2 => {
+                    field.expect(Kind::I32, "uncompressed_page_size")?;
+                    uncompressed = size(reader.i32()?)?;
+                }
+                3 => {
+                    field.expect(Kind::I32, "compressed_page_size")?;
+                    compressed = size(reader.i32()?)?;
+                }
+                7 => {
+                    field.expect(Kind::Struct, "dictionary_page_header")?;
+                    let mut last = 0;
+                    while let Some(field) = reader.field(&mut last)? {
+                        if field.id == 1 {
+                            field.expect(Kind::I32, "num_values")?;
+                            dictionary_values = size(reader.i32()?)?;
+                        } else {
+                            reader.skip(field)?;
+                        }
+                    }
+                }
+                _ => reader.skip(field)?,
+            }
+        }
+        Ok(PageHeader {
+            length: (bytes.len() - reader.remaining()) as u64,
+            uncompressed,
+            compressed,
+            dictionary_values,
+        })
+    }
+
+    /// `left` is what is left of the chunk from the header on.
+    fn check(&self, limits: ChunkLimits, left: u64) -> Result<(), String> {
+        if self.length + self.compressed > left {
+            return Err(format!(
+                "claims {} bytes, of which the chunk has {left} left",
+                self.length + self.compressed
+            ));
+        }
+        let most = (self.compressed.saturating_mul(limits.expansion)).saturating_add(SLACK);
+        if self.uncompressed > most.min(MAX_PAGE) {
+            return Err(format!(
+                "claims {} bytes uncompressed, more than its {} compressed ones can hold or \
+                 {MAX_PAGE}",
+                self.uncompressed, self.compressed
+            ));
+        }
+        if self.dictionary_values.saturating_mul(limits.smallest_value) > self.uncompressed {
+            return Err(format!(
+                "claims a dictionary of {} values in {} bytes",
+                self.dictionary_values, self.uncompressed
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thrift's compact form of a field of 32 bits, right behind the one before.
+    fn i32_field(number: i32) -> Vec<u8> {
+        let mut bytes = vec![0x15];
+        let mut left = ((number << 1) ^ (number >> 31)).cast_unsigned();
+        while left >= 0x80 {
+            bytes.push((left & 0x7f) as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+        bytes
+    }
+
+    /// A dictionary page and its bytes.
+    fn dictionary(uncompressed: i32, compressed: i32, values: i32, bytes: usize) -> Vec<u8> {
+        let mut page = i32_field(2);
+        page.extend(i32_field(uncompressed));
+        page.extend(i32_field(compressed));
+        page.push(0x4c);
+        page.extend(i32_field(values));
+        page.extend(i32_field(0));
+        page.extend([0, 0]);
+        page.extend(vec![0; bytes]);
+        page
+    }
+
+    fn check(chunk: &[u8], expansion: u64) -> Result<(), String> {
+        let limits = ChunkLimits {
+            length: chunk.len() as u64,
+            expansion,
+            smallest_value: 4,
+        };
+        check_pages(limits, |at, length| {
+            let start = at as usize;
+            Ok(Bytes::copy_from_slice(&chunk[start..start + length]))
+        })
+    }
+
+    #[test]
+    fn pages_that_hold_what_they_claim_pass() {
+        let page = dictionary(400, 400, 100, 400);
+        assert_eq!(check(&page, 1), Ok(()));
+        assert_eq!(check(&page.repeat(1_000), 1), Ok(()));
+        assert_eq!(check(&[], 1), Ok(()));
+        let packed = dictionary(1_000_000, 100_000, 250_000, 100_000);
+        assert_eq!(check(&packed, 10), Ok(()));
+    }
+
+    #[test]
+    fn claims_beyond_the_bytes_are_refused() {
+        for (page, expansion, problem) in [
+            (dictionary(400, 401, 100, 400), 1, "claims 417 bytes"),
+            (dictionary(i32::MAX, 400, 100, 400), 20, "uncompressed"),
+            (
+                dictionary(i32::MAX, 400, 100, 400),
+                u64::MAX,
+                "uncompressed",
+            ),
+            (dictionary(400, 400, 101, 400), 1, "101 values in 400 bytes"),
+            (dictionary(400, 400, i32::MAX, 400), 1, "dictionary"),
+            (dictionary(400, 400, -1, 400), 1, "a size in it is -1"),
+            (dictionary(-400, 400, 1, 400), 1, "a size in it is -400"),
+        ] {
+            let found = check(&page, expansion).expect_err(problem);
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_none_is_refused() {
+        assert!(check(&[0x15], 1).is_err());
+        assert!(check(&[0xff; 100], 1).is_err());
+        // It goes on for ever: a text of a gigabyte.
+        let endless = [vec![0x18, 0x80, 0x80, 0x80, 0x80, 0x04], vec![b'x'; 50_000]].concat();
+        assert!(check(&endless, 1).is_err());
+    }
+
+    #[test]
+    fn a_header_larger_than_the_window_is_read_whole() {
+        let mut page = dictionary(400, 400, 100, 0);
+        page.pop();
+        // Statistics, in a field of another struct.
+        page.push(0x1c);
+        page.push(0x18);
+        page.extend([0xa0, 0x8d, 0x06]);
+        page.extend(vec![b'x'; 100_000]);
+        page.extend([0, 0]);
+        page.extend(vec![0; 400]);
+        assert_eq!(check(&page, 1), Ok(()));
+    }
+}

@@ -1,0 +1,230 @@
+//! From the JSON form to types.
+//!
+//! Parsing has two steps. serde reads the JSON into [`RawType`]: it stops at its nesting limit of
+//! 128 JSON levels (42 structs in one another), refuses a key that appears twice, and ignores keys
+//! it does not know. Then the raw form is checked column by column.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::SchemaError;
+use super::mapping::join;
+use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+
+/// The metadata key under which Spark keeps the spelling of `char(n)` and `varchar(n)`.
+const CHAR_VARCHAR_KEY: &str = "__CHAR_VARCHAR_TYPE_STRING";
+
+impl StructType {
+    /// Parses the `schemaString` of a `metaData` action (PROTOCOL.md, "Schema Serialization
+    /// Format").
+    ///
+    /// Names that are equal regardless of case are an error. A missing `metadata` is empty and a
+    /// missing `nullable`, `containsNull` or `valueContainsNull` is true.
+    pub fn parse(schema_string: &str) -> Result<StructType, SchemaError> {
+        let raw: RawType =
+            serde_json::from_str(schema_string).map_err(|error| SchemaError::Malformed {
+                reason: error.to_string(),
+            })?;
+        match convert(raw, "")? {
+            (DataType::Struct(fields), _) => Ok(fields),
+            (other, _) => Err(SchemaError::Malformed {
+                reason: format!("the outermost type is {other}, not a struct"),
+            }),
+        }
+    }
+}
+
+/// A type as the JSON has it.
+enum RawType {
+    Named(String),
+    Object(Box<RawObject>),
+}
+
+/// A type in object form, before it is known which.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawObject {
+    r#type: String,
+    fields: Option<Vec<RawField>>,
+    element_type: Option<RawType>,
+    contains_null: Option<bool>,
+    key_type: Option<RawType>,
+    value_type: Option<RawType>,
+    value_contains_null: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct RawField {
+    name: String,
+    r#type: RawType,
+    nullable: Option<bool>,
+    metadata: Option<Map<String, Value>>,
+}
+
+impl<'de> Deserialize<'de> for RawType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawType, D::Error> {
+        struct TypeVisitor;
+
+        impl<'de> Visitor<'de> for TypeVisitor {
+            type Value = RawType;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a type, or a type as an object")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<RawType, E> {
+                Ok(RawType::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawType, A::Error> {
+                let object = RawObject::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(RawType::Object(Box::new(object)))
+            }
+        }
+
+        deserializer.deserialize_any(TypeVisitor)
+    }
+}
+
+/// The type, and the spelling to be kept where it is `char(n)` or `varchar(n)`.
+fn convert(raw: RawType, column: &str) -> Result<(DataType, Option<String>), SchemaError> {
+    match raw {
+        RawType::Named(name) => named(name, column),
+        RawType::Object(object) => Ok((convert_object(*object, column)?, None)),
+    }
+}
+
+fn convert_object(object: RawObject, column: &str) -> Result<DataType, SchemaError> {
+    let needed = |expected| SchemaError::MalformedColumn {
+        column: if column.is_empty() {
+            "(the table)".to_owned()
+        } else {
+            column.to_owned()
+        },
+        found: format!("a type {:?} without it", object.r#type),
+        expected,
+    };
+    match object.r#type.as_str() {
+        "struct" => {
+            let fields = object.fields.ok_or_else(|| needed("a list \"fields\""))?;
+            Ok(DataType::Struct(convert_fields(fields, column)?))
+        }
+        "array" => {
+            let element = object
+                .element_type
+                .ok_or_else(|| needed("an \"elementType\""))?;
+            Ok(DataType::Array(Box::new(ArrayType {
+                element_type: convert(element, &join(column, "element"))?.0,
+                contains_null: object.contains_null.unwrap_or(true),
+            })))
+        }
+        "map" => {
+            let key = object.key_type.ok_or_else(|| needed("a \"keyType\""))?;
+            let value = object.value_type.ok_or_else(|| needed("a \"valueType\""))?;
+            Ok(DataType::Map(Box::new(MapType {
+                key_type: convert(key, &join(column, "key"))?.0,
+                value_type: convert(value, &join(column, "value"))?.0,
+                value_contains_null: object.value_contains_null.unwrap_or(true),
+            })))
+        }
+        "variant" => Ok(DataType::Variant),
+        _ => Err(SchemaError::UnknownType {
+            column: column.to_owned(),
+            type_name: object.r#type.clone(),
+        }),
+    }
+}
+
+fn convert_fields(raw: Vec<RawField>, parent: &str) -> Result<StructType, SchemaError> {
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(raw.len());
+    let mut fields: Vec<StructField> = Vec::with_capacity(raw.len());
+    for field in raw {
+        if let Some(first) = seen.insert(field.name.to_lowercase(), fields.len()) {
+            return Err(SchemaError::DuplicateColumn {
+                parent: if parent.is_empty() {
+                    "the table".to_owned()
+                } else {
+                    parent.to_owned()
+                },
+                first: fields[first].name.clone(),
+                second: field.name,
+            });
+        }
+        let (data_type, spelling) = convert(field.r#type, &join(parent, &field.name))?;
+        let mut metadata = field.metadata.unwrap_or_default();
+        if let Some(spelling) = spelling {
+            metadata
+                .entry(CHAR_VARCHAR_KEY)
+                .or_insert(Value::String(spelling));
+        }
+        fields.push(StructField {
+            name: field.name,
+            data_type,
+            nullable: field.nullable.unwrap_or(true),
+            metadata,
+        });
+    }
+    Ok(StructType { fields })
+}
+
+fn named(name: String, column: &str) -> Result<(DataType, Option<String>), SchemaError> {
+    let primitive = match name.as_str() {
+        "string" => PrimitiveType::String,
+        "long" => PrimitiveType::Long,
+        "integer" => PrimitiveType::Integer,
+        "short" => PrimitiveType::Short,
+        "byte" => PrimitiveType::Byte,
+        "float" => PrimitiveType::Float,
+        "double" => PrimitiveType::Double,
+        "boolean" => PrimitiveType::Boolean,
+        "binary" => PrimitiveType::Binary,
+        "date" => PrimitiveType::Date,
+        "timestamp" | "timestamp_ltz" => PrimitiveType::Timestamp,
+        "timestamp_ntz" => PrimitiveType::TimestampNtz,
+        "void" | "null" => PrimitiveType::Void,
+        // Spark's DecimalType.USER_DEFAULT.
+        "decimal" => PrimitiveType::Decimal {
+            precision: 10,
+            scale: 0,
+        },
+        "variant" => return Ok((DataType::Variant, None)),
+        other => {
+            if let Some(arguments) = arguments_of(other, "decimal") {
+                let primitive = decimal(arguments).ok_or_else(|| SchemaError::InvalidDecimal {
+                    column: column.to_owned(),
+                    type_name: name.clone(),
+                })?;
+                return Ok((DataType::Primitive(primitive), None));
+            }
+            let length = arguments_of(other, "char").or_else(|| arguments_of(other, "varchar"));
+            if length.is_some_and(|length| length.trim().parse::<u32>().is_ok()) {
+                return Ok((DataType::Primitive(PrimitiveType::String), Some(name)));
+            }
+            return Err(SchemaError::UnknownType {
+                column: column.to_owned(),
+                type_name: name,
+            });
+        }
+    };
+    Ok((DataType::Primitive(primitive), None))
+}
+
+/// What stands between the brackets of `name(...)`.
+fn arguments_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.strip_prefix(name)?
+        .strip_prefix('(')?
+        .strip_suffix(')')
+}
+
+fn decimal(arguments: &str) -> Option<PrimitiveType> {
+    let (precision, scale) = arguments.split_once(',')?;
+    let precision: u8 = precision.trim().parse().ok()?;
+    let scale: u8 = scale.trim().parse().ok()?;
+    ((1..=38).contains(&precision) && scale <= precision)
+        .then_some(PrimitiveType::Decimal { precision, scale })
+}
