@@ -1,0 +1,370 @@
+//! Decoding Parquet checkpoints, row group by row group, ahead of the consumer.
+
+use std::any::Any;
+use std::io::{self, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use arrow::array::RecordBatch;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::{Compression, Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::columns::{AddBatch, read_state};
+use super::{AddSink, CheckpointState};
+use crate::log::LogError;
+use crate::parquet::{ChunkLimits, Footer, check_pages};
+use crate::storage::{ObjectReader, Store};
+
+/// Rows in a batch: large enough to amortise, small enough that a batch of paths stays near 1 MiB.
+const BATCH_ROWS: usize = 8192;
+
+/// Batches that may wait for the consumer.
+const BATCHES_AHEAD: usize = 8;
+
+/// The fields of `add` that a snapshot holds; statistics stay where they are.
+const ADD_FIELDS: &[&str] = &[
+    "add.path",
+    "add.size",
+    "add.modificationTime",
+    "add.partitionValues",
+    "add.deletionVector",
+];
+
+/// The other actions a checkpoint may hold, except tombstones, which only VACUUM needs.
+const STATE_ACTIONS: &[&str] = &[
+    "protocol",
+    "metaData",
+    "txn",
+    "domainMetadata",
+    "sidecar",
+    "checkpointMetadata",
+];
+
+/// A stored object as the parquet crate reads it. Objects that are no local files are fetched whole
+/// first: a checkpoint is read from end to end anyway.
+#[derive(Clone)]
+pub(super) enum ObjectChunks {
+    /// Read as needed.
+    Reader(Arc<dyn ObjectReader>),
+    /// In memory.
+    Bytes(Bytes),
+}
+
+impl ObjectChunks {
+    /// Opens `path`.
+    fn open(store: &dyn Store, path: &str) -> Result<ObjectChunks, LogError> {
+        if store.is_local() {
+            Ok(ObjectChunks::Reader(Arc::from(store.open(path)?)))
+        } else {
+            Ok(ObjectChunks::Bytes(store.get(path)?))
+        }
+    }
+}
+
+impl Length for ObjectChunks {
+    fn len(&self) -> u64 {
+        match self {
+            ObjectChunks::Reader(reader) => reader.meta().size,
+            ObjectChunks::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+impl ChunkReader for ObjectChunks {
+    type T = Box<dyn Read + Send>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        match self {
+            // Page headers are read through this; their pages follow by `get_bytes`.
+            ObjectChunks::Reader(reader) => Ok(Box::new(BufReader::with_capacity(
+                512,
+                Cursor {
+                    reader: reader.clone(),
+                    position: start,
+                },
+            ))),
+            ObjectChunks::Bytes(bytes) => Ok(Box::new(bytes.get_read(start)?)),
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        match self {
+            ObjectChunks::Bytes(bytes) => bytes.get_bytes(start, length),
+            ObjectChunks::Reader(reader) => {
+                let end = start.checked_add(length as u64);
+                if end.is_none_or(|end| end > reader.meta().size) {
+                    return Err(ParquetError::EOF(format!(
+                        "{length} bytes at {start} of a file of {} bytes",
+                        reader.meta().size
+                    )));
+                }
+                let mut buffer = vec![0; length];
+                let read = reader
+                    .read_at(&mut buffer, start)
+                    .map_err(|error| ParquetError::External(Box::new(error)))?;
+                if read < length {
+                    return Err(ParquetError::EOF(format!(
+                        "the file ends at {}",
+                        start + read as u64
+                    )));
+                }
+                Ok(buffer.into())
+            }
+        }
+    }
+}
+
+struct Cursor {
+    reader: Arc<dyn ObjectReader>,
+    position: u64,
+}
+
+impl Read for Cursor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self
+            .reader
+            .read_at(buffer, self.position)
+            .map_err(io::Error::other)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+/// Reads a checkpoint file (or part): all actions.
+pub(super) fn read_parquet(
+    store: &dyn Store,
+    path: &str,
+    state: &mut CheckpointState,
+    sink: &mut dyn AddSink,
+) -> Result<(), LogError> {
+    read(store, path, state, sink, |leaf| {
+        within(leaf, ADD_FIELDS) || within(leaf, STATE_ACTIONS)
+    })
+}
+
+/// Reads a sidecar: file actions only (PROTOCOL.md, "Sidecar Files").
+pub(super) fn read_sidecar(
+    store: &dyn Store,
+    path: &str,
+    state: &mut CheckpointState,
+    sink: &mut dyn AddSink,
+) -> Result<(), LogError> {
+    read(store, path, state, sink, |leaf| within(leaf, ADD_FIELDS))
+}
+
+fn within(leaf: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| {
+        leaf.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+/// Decodes the leaves that `wanted` takes on a thread of its own, and feeds them, in file order, to
+/// `state` and `sink` on this one.
+fn read(
+    store: &dyn Store,
+    path: &str,
+    state: &mut CheckpointState,
+    sink: &mut dyn AddSink,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(), LogError> {
+    let bad = |problem: String| LogError::BadCheckpoint {
+        file: path.to_owned(),
+        problem,
+    };
+    let Leaves {
+        chunks,
+        metadata,
+        mask,
+        ..
+    } = Leaves::open(store, path, wanted)?;
+    // A row takes at least a bit in each column chunk, so the file's size bounds the claim.
+    let rows = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+    sink.expect(rows.min(usize::try_from(chunks.len()).unwrap_or(usize::MAX)));
+
+    let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let result = caught(|| {
+                decode(chunks, metadata, mask, |batch| {
+                    sender.send(Ok(batch)).is_ok()
+                })
+            });
+            if let Err(problem) = result {
+                // Nobody listens any more only when the consumer has failed already.
+                let _ = sender.send(Err(problem));
+            }
+        });
+        let mut row = 0_u64;
+        for batch in receiver {
+            let batch = batch.map_err(bad)?;
+            let first_row =
+                u32::try_from(row).map_err(|_| bad("more than 2^32 rows".to_owned()))?;
+            read_state(&batch, state).map_err(bad)?;
+            if let Some(adds) = AddBatch::of(&batch, first_row).map_err(bad)? {
+                sink.batch(path, &adds).map_err(bad)?;
+            }
+            row += batch.num_rows() as u64;
+        }
+        Ok(())
+    })
+}
+
+/// Leaves of a Parquet file of the log, found to claim no more than they can hold.
+pub(in crate::log) struct Leaves {
+    chunks: ObjectChunks,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Leaves {
+    /// Those that `wanted` takes, by their path. [`LogError::BadCheckpoint`] where the file is no
+    /// Parquet.
+    pub(in crate::log) fn open(
+        store: &dyn Store,
+        path: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Leaves, LogError> {
+        let chunks = ObjectChunks::open(store, path)?;
+        caught(|| {
+            check_footer(&chunks, path)?;
+            // The Arrow schema that some writers embed adds nothing and varies the types.
+            let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+            let metadata =
+                ArrowReaderMetadata::load(&chunks, options).map_err(|error| error.to_string())?;
+            let schema = metadata.parquet_schema();
+            let leaves: Vec<usize> = (0..schema.num_columns())
+                .filter(|index| wanted(&schema.column(*index).path().string()))
+                .collect();
+            for row_group in metadata.metadata().row_groups() {
+                for leaf in &leaves {
+                    check_column_chunk(&chunks, row_group.column(*leaf))?;
+                }
+            }
+            Ok(Leaves {
+                count: leaves.len(),
+                mask: ProjectionMask::leaves(schema, leaves),
+                chunks: chunks.clone(),
+                metadata: metadata.clone(),
+            })
+        })
+        .map_err(|problem| LogError::BadCheckpoint {
+            file: path.to_owned(),
+            problem: format!("not a readable Parquet file: {problem}"),
+        })
+    }
+
+    /// Decodes them batch by batch, as long as `take` says that it goes on.
+    pub(in crate::log) fn decode(
+        self,
+        take: impl FnMut(RecordBatch) -> bool,
+    ) -> Result<(), String> {
+        caught(|| decode(self.chunks, self.metadata, self.mask, take))
+    }
+}
+
+/// Reads the footer with care, before the decoder takes its word for how much there is of everything.
+fn check_footer(chunks: &ObjectChunks, path: &str) -> Result<(), String> {
+    let end = chunks.len().checked_sub(8).ok_or("it has no footer")?;
+    let get = |start, length: u32| {
+        chunks
+            .get_bytes(start, length as usize)
+            .map_err(|error| error.to_string())
+    };
+    let trailer = get(end, 8)?;
+    let length = match trailer.first_chunk() {
+        Some(length) => u32::from_le_bytes(*length),
+        None => return Err("it has no footer".to_owned()),
+    };
+    let start = end
+        .checked_sub(length.into())
+        .ok_or_else(|| format!("it claims a footer of {length} bytes and has {end}"))?;
+    match Footer::parse(get(start, length)?, path) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn check_column_chunk(chunks: &ObjectChunks, column: &ColumnChunkMetaData) -> Result<(), String> {
+    let (start, length) = column.byte_range();
+    let limits = ChunkLimits {
+        length,
+        expansion: expansion(column.compression()),
+        smallest_value: match column.column_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => 1,
+        },
+    };
+    check_pages(limits, |at, length| {
+        let start = start
+            .checked_add(at)
+            .ok_or("a column chunk lies beyond all files")?;
+        chunks
+            .get_bytes(start, length)
+            .map_err(|error| error.to_string())
+    })
+    .map_err(|problem| format!("column {}: {problem}", column.column_path().string()))
+}
+
+/// How many bytes one compressed byte stands for at most.
+fn expansion(compression: Compression) -> u64 {
+    match compression {
+        Compression::UNCOMPRESSED => 1,
+        // A copy of 64 bytes takes three.
+        Compression::SNAPPY => 24,
+        // Each further byte of a length stands for 255.
+        Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
+        // A match of 258 bytes takes two bits.
+        Compression::GZIP(_) => 1_100,
+        // A block of 128 KiB of one byte takes four.
+        Compression::ZSTD(_) => 40_000,
+        // A copy of 16 MiB takes a few.
+        Compression::BROTLI(_) => 1 << 24,
+    }
+}
+
+fn decode(
+    chunks: ObjectChunks,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    mut take: impl FnMut(RecordBatch) -> bool,
+) -> Result<(), String> {
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, metadata)
+        .with_projection(mask)
+        .with_batch_size(BATCH_ROWS)
+        .build()
+        .map_err(|error| error.to_string())?;
+    for batch in reader {
+        let batch = batch.map_err(|error| error.to_string())?;
+        if !take(batch) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` over hostile bytes: a panic of the decoder is one more way to be unreadable.
+fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the decoder failed: {}", text.unwrap_or("no reason given"))
+}
