@@ -1,0 +1,114 @@
+//! The bytes and names that a reader of one version sees.
+
+mod directories;
+mod error;
+pub mod hive;
+pub mod identity;
+pub mod name;
+mod presentation;
+pub mod report;
+mod version;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use directories::Directories;
+pub use error::ViewError;
+pub use presentation::{Class, OpenPlan, Presentation};
+pub use version::{VersionError, VersionView};
+
+/// Where partition values stand (`--layout`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// In the files, which lie directly in the version directory.
+    #[default]
+    Flat,
+    /// In the names of directories, `region=US/`, and not in the files.
+    Hive,
+}
+
+/// What a presented file holds (`--view`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum View {
+    /// The rows and columns of the table at that version.
+    #[default]
+    Logical,
+    /// The bytes of the data file, under its own path.
+    Raw,
+}
+
+impl Layout {
+    /// The name of the layout. Names of files are made from it, so it never changes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Layout::Flat => "flat",
+            Layout::Hive => "hive",
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Layout {
+    type Err = ViewError;
+
+    fn from_str(text: &str) -> Result<Layout, ViewError> {
+        match text {
+            "flat" => Ok(Layout::Flat),
+            "hive" => Ok(Layout::Hive),
+            _ => Err(ViewError::UnknownLayout {
+                found: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            View::Logical => "logical",
+            View::Raw => "raw",
+        })
+    }
+}
+
+impl FromStr for View {
+    type Err = ViewError;
+
+    fn from_str(text: &str) -> Result<View, ViewError> {
+        match text {
+            "logical" => Ok(View::Logical),
+            "raw" => Ok(View::Raw),
+            _ => Err(ViewError::UnknownView {
+                found: text.to_owned(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_and_views_are_read_as_they_are_written() {
+        for layout in [Layout::Flat, Layout::Hive] {
+            assert_eq!(layout.to_string().parse::<Layout>().unwrap(), layout);
+        }
+        for view in [View::Logical, View::Raw] {
+            assert_eq!(view.to_string().parse::<View>().unwrap(), view);
+        }
+        assert!(
+            "Flat"
+                .parse::<Layout>()
+                .unwrap_err()
+                .to_string()
+                .contains("\"Flat\"")
+        );
+        assert!("".parse::<View>().is_err());
+    }
+}

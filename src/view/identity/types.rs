@@ -1,0 +1,306 @@
+//! Comparing the types of a table with the schema of a file.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::parquet::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
+use crate::schema::{ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField};
+
+use super::{Mismatch, mismatch, shown_fields};
+
+/// Compares fields and types under one mapping mode.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comparison {
+    pub(super) mapping: MappingMode,
+}
+
+impl Comparison {
+    /// The same fields by name, in the same order, of the same types.
+    pub(super) fn fields(
+        self,
+        fields: &[&StructField],
+        nodes: &[Node],
+        parent: &str,
+    ) -> Result<(), Mismatch> {
+        let same_names = fields.len() == nodes.len()
+            && fields
+                .iter()
+                .zip(nodes)
+                .all(|(field, node)| field.name == node.name);
+        if !same_names {
+            return Err(self.explain_names(fields, nodes, parent));
+        }
+        fields
+            .iter()
+            .zip(nodes)
+            .try_for_each(|(field, node)| self.field(field, node, parent))
+    }
+
+    /// The first difference between names that are not the same in the same order.
+    fn explain_names(self, fields: &[&StructField], nodes: &[Node], parent: &str) -> Mismatch {
+        let place = |index: usize| format!("it as column {}", index + 1);
+        // Of names that repeat, the first counts.
+        let places: HashMap<&str, usize> = nodes
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(index, node)| (node.name.as_str(), index))
+            .collect();
+        let names: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        for field in fields {
+            let physical = field.name_in_files(self.mapping);
+            if physical != field.name && places.contains_key(physical) {
+                return Mismatch {
+                    column: join(parent, &field.name),
+                    found: format!("it under its physical name {physical:?}"),
+                    expected: "it under its logical name".to_owned(),
+                };
+            }
+        }
+        if let Some(node) = nodes
+            .iter()
+            .find(|node| !names.contains(node.name.as_str()))
+        {
+            return mismatch(&join(parent, &node.name), node, "no such column");
+        }
+        for (index, field) in fields.iter().enumerate() {
+            let column = join(parent, &field.name);
+            let (found, expected) = match places.get(field.name.as_str()).copied() {
+                Some(found) if found == index => continue,
+                Some(found) => (place(found), place(index)),
+                None => ("no such column".to_owned(), field.data_type.to_string()),
+            };
+            return Mismatch {
+                column,
+                found,
+                expected,
+            };
+        }
+        // Every name of the file is one of the table, and none is missing: some repeat.
+        Mismatch {
+            column: parent.to_owned(),
+            found: format!("{} columns, some of the same name", nodes.len()),
+            expected: format!("{} columns", fields.len()),
+        }
+    }
+
+    fn field(self, field: &StructField, node: &Node, parent: &str) -> Result<(), Mismatch> {
+        let column = join(parent, &field.name);
+        match self.mapping {
+            MappingMode::None => {}
+            MappingMode::Name => {
+                let physical = field.name_in_files(self.mapping);
+                if physical != field.name {
+                    return Err(Mismatch {
+                        column,
+                        found: "a column of that name, which is another one".to_owned(),
+                        expected: format!("the physical name {physical:?}"),
+                    });
+                }
+            }
+            MappingMode::Id => {
+                if node.id.is_none() || node.id != field.column_id() {
+                    let id = |id: Option<i32>| match id {
+                        Some(id) => format!("the column id {id}"),
+                        None => "no column id".to_owned(),
+                    };
+                    return Err(Mismatch {
+                        column,
+                        found: id(node.id),
+                        expected: id(field.column_id()),
+                    });
+                }
+            }
+        }
+        self.part(&field.data_type, node, &column)
+    }
+
+    /// A type where it occurs once: a field, an element, a key, a value.
+    fn part(self, data_type: &DataType, node: &Node, column: &str) -> Result<(), Mismatch> {
+        if node.repetition == Repetition::Repeated {
+            return Err(mismatch(column, node, data_type));
+        }
+        self.value(data_type, node, column)
+    }
+
+    /// A type, however often it occurs.
+    fn value(self, data_type: &DataType, node: &Node, column: &str) -> Result<(), Mismatch> {
+        match (data_type, &node.kind) {
+            (DataType::Primitive(primitive), NodeKind::Leaf { physical, .. })
+                if same_primitive(*primitive, *physical, node.annotation) =>
+            {
+                Ok(())
+            }
+            (DataType::Struct(fields), NodeKind::Group(children))
+                if node.annotation == Annotation::None =>
+            {
+                let fields: Vec<&StructField> = shown_fields(fields).collect();
+                self.fields(&fields, children, column)
+            }
+            (DataType::Array(array), NodeKind::Group(children))
+                if node.annotation == Annotation::List =>
+            {
+                match children.as_slice() {
+                    [repeated] if repeated.repetition == Repetition::Repeated => {
+                        self.list(array, repeated, column)
+                    }
+                    _ => Err(mismatch(column, node, data_type)),
+                }
+            }
+            (DataType::Map(map), NodeKind::Group(children))
+                if node.annotation == Annotation::Map =>
+            {
+                match children.as_slice() {
+                    [entries] if entries.repetition == Repetition::Repeated => {
+                        self.entries(map, entries, column)
+                    }
+                    _ => Err(mismatch(column, node, data_type)),
+                }
+            }
+            (DataType::Variant, NodeKind::Group(children))
+                if matches!(node.annotation, Annotation::None | Annotation::Variant)
+                    && is_variant(children) =>
+            {
+                Ok(())
+            }
+            _ => Err(mismatch(column, node, data_type)),
+        }
+    }
+
+    /// The repeated node in a list is the element itself in the two-level form, and holds the
+    /// element in the three-level form.
+    fn list(self, array: &ArrayType, repeated: &Node, column: &str) -> Result<(), Mismatch> {
+        let element = join(column, "element");
+        let two_level = match (&repeated.kind, repeated.annotation) {
+            (NodeKind::Leaf { .. }, _) | (NodeKind::Group(_), Annotation::List) => true,
+            (NodeKind::Group(children), Annotation::None) => children.len() > 1,
+            _ => return Err(mismatch(&element, repeated, &array.element_type)),
+        };
+        if two_level {
+            return self.value(&array.element_type, repeated, &element);
+        }
+        match repeated.children() {
+            [child] if repeated.name != "array" && !repeated.name.ends_with("_tuple") => {
+                self.part(&array.element_type, child, &element)
+            }
+            _ => Err(Mismatch {
+                column: element,
+                found: format!(
+                    "{repeated} named {:?}, which readers disagree on",
+                    repeated.name
+                ),
+                expected: array.element_type.to_string(),
+            }),
+        }
+    }
+
+    /// Whatever annotation the repeated group in a map has, readers pass over it.
+    fn entries(self, map: &MapType, entries: &Node, column: &str) -> Result<(), Mismatch> {
+        let [key, value] = entries.children() else {
+            return Err(mismatch(column, entries, "entries of a key and a value"));
+        };
+        if key.repetition != Repetition::Required {
+            return Err(Mismatch {
+                column: join(column, "key"),
+                found: "keys that may be null".to_owned(),
+                expected: "keys that are never null".to_owned(),
+            });
+        }
+        self.part(&map.key_type, key, &join(column, "key"))?;
+        self.part(&map.value_type, value, &join(column, "value"))
+    }
+}
+
+/// Whether readers see values so stored as that type.
+fn same_primitive(
+    primitive: PrimitiveType,
+    physical: PhysicalType,
+    annotation: Annotation,
+) -> bool {
+    let plain = annotation == Annotation::None;
+    let integer = |bits| annotation == Annotation::Integer { bits, signed: true };
+    let micros = |utc| {
+        annotation
+            == Annotation::Timestamp {
+                utc,
+                unit: TimeUnit::Micros,
+            }
+    };
+    match primitive {
+        PrimitiveType::Boolean => physical == PhysicalType::Boolean && plain,
+        PrimitiveType::Byte => physical == PhysicalType::Int32 && integer(8),
+        PrimitiveType::Short => physical == PhysicalType::Int32 && integer(16),
+        PrimitiveType::Integer => physical == PhysicalType::Int32 && (plain || integer(32)),
+        PrimitiveType::Long => physical == PhysicalType::Int64 && (plain || integer(64)),
+        PrimitiveType::Float => physical == PhysicalType::Float && plain,
+        PrimitiveType::Double => physical == PhysicalType::Double && plain,
+        PrimitiveType::String => {
+            physical == PhysicalType::ByteArray && annotation == Annotation::String
+        }
+        PrimitiveType::Binary => physical == PhysicalType::ByteArray && plain,
+        PrimitiveType::Date => physical == PhysicalType::Int32 && annotation == Annotation::Date,
+        PrimitiveType::Timestamp => physical == PhysicalType::Int64 && micros(true),
+        PrimitiveType::TimestampNtz => physical == PhysicalType::Int64 && micros(false),
+        PrimitiveType::Decimal { precision, scale } => {
+            let same = Annotation::Decimal {
+                precision: precision.into(),
+                scale: scale.into(),
+            };
+            annotation == same && precision <= decimal_capacity(physical)
+        }
+        PrimitiveType::Void => false,
+    }
+}
+
+/// The most digits that a decimal so stored can have; 0 where decimals are not stored so. Longer
+/// fixed-length values than 16 bytes are a wider decimal type to readers.
+fn decimal_capacity(physical: PhysicalType) -> u8 {
+    /// By the number of bytes, from 1 on.
+    const DIGITS: [u8; 16] = [2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
+    match physical {
+        PhysicalType::Int32 => 9,
+        PhysicalType::Int64 => 18,
+        PhysicalType::ByteArray => 38,
+        PhysicalType::FixedLenByteArray(length) => {
+            let index = usize::try_from(length)
+                .ok()
+                .and_then(|length| length.checked_sub(1));
+            index
+                .and_then(|index| DIGITS.get(index))
+                .copied()
+                .unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// The two binary fields of an unshredded variant.
+fn is_variant(children: &[Node]) -> bool {
+    let binary = |node: &Node| {
+        node.repetition != Repetition::Repeated
+            && node.annotation == Annotation::None
+            && matches!(
+                node.kind,
+                NodeKind::Leaf {
+                    physical: PhysicalType::ByteArray,
+                    ..
+                }
+            )
+    };
+    match children {
+        [one, other] => {
+            let names = (one.name.as_str(), other.name.as_str());
+            matches!(names, ("value", "metadata") | ("metadata", "value"))
+                && binary(one)
+                && binary(other)
+        }
+        _ => false,
+    }
+}
+
+fn join(parent: &str, part: &str) -> String {
+    if parent.is_empty() {
+        part.to_owned()
+    } else {
+        format!("{parent}.{part}")
+    }
+}
