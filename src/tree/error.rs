@@ -1,0 +1,77 @@
+//! What can go wrong in the tree.
+
+use std::sync::Arc;
+
+use super::Ino;
+use crate::snapshot::SnapshotError;
+use crate::view::{VersionError, ViewError};
+
+/// An error of the tree floor.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// No such name.
+    #[error("{name:?} does not exist: {reason}")]
+    NotFound {
+        /// The name looked up.
+        name: String,
+        /// Why it is not there.
+        reason: String,
+    },
+    /// The kernel named an inode that the tree does not know.
+    #[error("inode {0:#x} is not known (any more)")]
+    UnknownInode(Ino),
+    /// The kernel named a handle that is not open.
+    #[error("handle {0} is not open")]
+    UnknownHandle(u64),
+    /// A directory operation on something else.
+    #[error("inode {0:#x} is not a directory")]
+    NotADirectory(Ino),
+    /// A file operation on a directory.
+    #[error("inode {0:#x} is a directory")]
+    IsADirectory(Ino),
+    /// `readlink` of something else.
+    #[error("inode {0:#x} is not a symbolic link")]
+    NotASymlink(Ino),
+    /// No extended attribute of that name.
+    #[error("there is no extended attribute {0:?}")]
+    NoAttribute(String),
+    /// A version cannot be built or read.
+    #[error(transparent)]
+    Snapshot(Arc<SnapshotError>),
+    /// A file cannot be presented.
+    #[error(transparent)]
+    View(Arc<ViewError>),
+}
+
+impl From<SnapshotError> for TreeError {
+    fn from(error: SnapshotError) -> TreeError {
+        TreeError::Snapshot(Arc::new(error))
+    }
+}
+
+impl From<Arc<SnapshotError>> for TreeError {
+    fn from(error: Arc<SnapshotError>) -> TreeError {
+        TreeError::Snapshot(error)
+    }
+}
+
+impl From<ViewError> for TreeError {
+    fn from(error: ViewError) -> TreeError {
+        TreeError::View(Arc::new(error))
+    }
+}
+
+impl From<Arc<ViewError>> for TreeError {
+    fn from(error: Arc<ViewError>) -> TreeError {
+        TreeError::View(error)
+    }
+}
+
+impl From<VersionError> for TreeError {
+    fn from(error: VersionError) -> TreeError {
+        match error {
+            VersionError::Snapshot(error) => TreeError::Snapshot(error),
+            VersionError::View(error) => error.into(),
+        }
+    }
+}

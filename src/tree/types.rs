@@ -1,0 +1,118 @@
+//! What the tree says of its nodes.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use super::Ino;
+use crate::base::clock::TimestampMs;
+use crate::view::{Layout, View};
+
+/// What kind of node an inode is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link (time names, spellings of version names).
+    Symlink,
+}
+
+/// What `stat` says of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attr {
+    /// Inode number.
+    pub ino: Ino,
+    /// Directory, file or symlink.
+    pub kind: NodeKind,
+    /// Size in bytes.
+    pub size: u64,
+    /// Modification time, milliseconds since the epoch; stands for the other times too.
+    pub modified: TimestampMs,
+    /// Permission bits.
+    pub permissions: u16,
+    /// Hard link count.
+    pub links: u32,
+}
+
+impl Attr {
+    pub(super) fn new(ino: Ino, kind: NodeKind, size: u64, modified: TimestampMs) -> Attr {
+        Attr {
+            ino,
+            kind,
+            size,
+            modified,
+            permissions: match kind {
+                NodeKind::Directory => 0o555,
+                NodeKind::File => 0o444,
+                NodeKind::Symlink => 0o777,
+            },
+            links: if kind == NodeKind::Directory { 2 } else { 1 },
+        }
+    }
+}
+
+/// A node together with how long the kernel may remember it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The node.
+    pub attr: Attr,
+    /// How long the name may be taken to mean this inode.
+    pub entry_ttl: Duration,
+    /// How long the attributes may be taken to be these.
+    pub attr_ttl: Duration,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct Opened {
+    /// To be given to [`Tree::read`](super::Tree::read) and [`Tree::release`](super::Tree::release).
+    pub handle: u64,
+    /// The local file whose bytes, all of them, are this node's: for kernel passthrough.
+    pub backing: Option<Arc<File>>,
+    /// Whether the content of this inode never changes, so that its page cache may be kept.
+    pub immutable: bool,
+}
+
+/// One row of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Its inode number.
+    pub ino: Ino,
+    /// Its kind.
+    pub kind: NodeKind,
+    /// Where the listing goes on behind this row: the `offset` of a later [`Tree::readdir`](super::Tree::readdir).
+    pub next_offset: u64,
+    /// The node, where it was asked for and is known without work. A row with `Some` counts as one
+    /// look-up of the inode **if the callback takes it** (returns `Continue`).
+    pub entry: Option<Entry>,
+}
+
+/// How a tree looks.
+#[derive(Debug, Clone)]
+pub struct TreeOptions {
+    /// How many of the newest versions the root lists; `None` for all.
+    pub list_limit: Option<usize>,
+    /// What files show.
+    pub view: View,
+    /// Where files stand.
+    pub layout: Layout,
+    /// The zone of time names without an offset.
+    pub timezone: TimeZone,
+}
+
+impl Default for TreeOptions {
+    fn default() -> TreeOptions {
+        TreeOptions {
+            list_limit: Some(1000),
+            view: View::Logical,
+            layout: Layout::Flat,
+            timezone: TimeZone::UTC,
+        }
+    }
+}
