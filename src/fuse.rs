@@ -1,0 +1,30 @@
+//! The kernel's side of a mount: a thin adapter from FUSE requests to the tree, and mounting and
+//! unmounting themselves. The only user of `fuser`.
+//!
+//! What each request does on each kind of node is in `docs/SEMANTICS.md`.
+
+mod adapter;
+mod call;
+mod capabilities;
+mod error;
+mod fusermount;
+pub mod host;
+mod listing;
+mod mount;
+pub mod mountinfo;
+mod nodes;
+mod presentation;
+mod report;
+mod slots;
+mod space;
+mod unmount;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use error::FuseError;
+pub use mount::{Access, FS_TYPE, MountOptions, Mounted, mount};
+pub use nodes::Nodes;
+pub use presentation::Presentation;
+pub use report::with_causes;
+pub use unmount::{Unmounted, Unmounter, unmount_at};

@@ -1,0 +1,121 @@
+//! From a node of the tree to what `stat` shows.
+
+use fuser::{FileAttr, FileType, INodeNo};
+
+use crate::base::clock::ms_to_system_time;
+use crate::tree::{Attr, NodeKind};
+
+/// `st_blksize`: the page size, as local file systems have it.
+const BLOCK_SIZE: u32 = 4096;
+
+/// Whose the files are and what may be done with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Presentation {
+    /// Owner of every node.
+    pub uid: u32,
+    /// Group of every node.
+    pub gid: u32,
+    /// Permission bits of files, in place of the tree's.
+    pub file_mode: Option<u16>,
+    /// Permission bits of directories, in place of the tree's.
+    pub dir_mode: Option<u16>,
+    /// Permission bits that no file or directory has.
+    pub umask: u16,
+}
+
+impl Presentation {
+    /// `attr` as the kernel wants it. Every time is the modification time: a version's nodes have
+    /// no other.
+    pub(super) fn file_attr(&self, attr: &Attr) -> FileAttr {
+        let time = ms_to_system_time(attr.modified);
+        let perm = match attr.kind {
+            NodeKind::File => self.file_mode.unwrap_or(attr.permissions) & !self.umask,
+            NodeKind::Directory => self.dir_mode.unwrap_or(attr.permissions) & !self.umask,
+            NodeKind::Symlink => attr.permissions,
+        };
+        FileAttr {
+            ino: INodeNo(attr.ino),
+            size: attr.size,
+            blocks: attr.size.div_ceil(512),
+            atime: time,
+            mtime: time,
+            ctime: time,
+            crtime: time,
+            kind: file_type(attr.kind),
+            perm: perm & 0o7777,
+            nlink: attr.links,
+            uid: self.uid,
+            gid: self.gid,
+            rdev: 0,
+            blksize: BLOCK_SIZE,
+            flags: 0,
+        }
+    }
+}
+
+/// The kernel's word for a kind.
+pub(super) fn file_type(kind: NodeKind) -> FileType {
+    match kind {
+        NodeKind::Directory => FileType::Directory,
+        NodeKind::File => FileType::RegularFile,
+        NodeKind::Symlink => FileType::Symlink,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attr(kind: NodeKind, permissions: u16) -> Attr {
+        Attr {
+            ino: 7,
+            kind,
+            size: 1025,
+            modified: -1,
+            permissions,
+            links: 1,
+        }
+    }
+
+    #[test]
+    fn modes_replace_the_trees_and_the_umask_takes_bits_away() {
+        let plain = Presentation {
+            uid: 1,
+            gid: 2,
+            file_mode: None,
+            dir_mode: None,
+            umask: 0,
+        };
+        assert_eq!(plain.file_attr(&attr(NodeKind::File, 0o444)).perm, 0o444);
+        let strict = Presentation {
+            file_mode: Some(0o644),
+            dir_mode: Some(0o750),
+            umask: 0o027,
+            ..plain
+        };
+        assert_eq!(strict.file_attr(&attr(NodeKind::File, 0o444)).perm, 0o640);
+        assert_eq!(
+            strict.file_attr(&attr(NodeKind::Directory, 0o555)).perm,
+            0o750
+        );
+        assert_eq!(
+            strict.file_attr(&attr(NodeKind::Symlink, 0o777)).perm,
+            0o777
+        );
+    }
+
+    #[test]
+    fn sizes_count_in_512_byte_blocks_and_times_may_lie_before_the_epoch() {
+        let shown = Presentation {
+            uid: 1,
+            gid: 2,
+            file_mode: None,
+            dir_mode: None,
+            umask: 0,
+        }
+        .file_attr(&attr(NodeKind::File, 0o444));
+        assert_eq!((shown.size, shown.blocks), (1025, 3));
+        assert!(shown.mtime < std::time::UNIX_EPOCH);
+        assert_eq!((shown.uid, shown.gid), (1, 2));
+    }
+}
