@@ -1,0 +1,241 @@
+//! What can go wrong for the person at the terminal, and the exit code of each.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::options::OptionError;
+use crate::fuse::FuseError;
+use crate::snapshot::SnapshotError;
+use crate::storage::StorageError;
+use crate::view::{VersionError, ViewError};
+
+/// An error of a command.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// An option or its value is wrong.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// Mounting, serving or unmounting failed.
+    #[error(transparent)]
+    Fuse(#[from] FuseError),
+    /// The table's store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The log cannot be read, or has no such version.
+    #[error(transparent)]
+    Snapshot(Arc<SnapshotError>),
+    /// The files of a version cannot be presented.
+    #[error(transparent)]
+    View(Arc<ViewError>),
+    /// `--timezone` names none.
+    #[error(
+        "time zone {found:?} is not known; expected UTC or a name of the time zone database \
+         (package tzdata), such as Europe/Berlin"
+    )]
+    TimeZone {
+        /// What was given.
+        found: String,
+    },
+    /// What follows the `@` of a table is neither a version nor a time.
+    #[error(
+        "{found:?} is neither a version nor a time; expected TABLE@v12, TABLE@2024-01-15 or \
+         TABLE@2024-01-15T10:30:00Z"
+    )]
+    VersionOrTime {
+        /// The text behind the `@`.
+        found: String,
+    },
+    /// The mountpoint cannot be used.
+    #[error("mountpoint {}: {source}; create the directory first", mountpoint.display())]
+    Mountpoint {
+        /// As given.
+        mountpoint: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The mountpoint is a file.
+    #[error("mountpoint {} is not a directory; mount on a directory", mountpoint.display())]
+    NotADirectory {
+        /// As given.
+        mountpoint: PathBuf,
+    },
+    /// What is mounted there lost its process.
+    #[error(
+        "{} is a dead mount: the process that served it is gone; clean it with \
+         `deltafs umount {0}` and mount again",
+        mountpoint.display()
+    )]
+    Stale {
+        /// As given.
+        mountpoint: PathBuf,
+    },
+    /// The same table is there already.
+    #[error(
+        "{table} is already mounted on {}; unmount it first with `deltafs umount {0}`, or mount \
+         on another directory",
+        mountpoint.display()
+    )]
+    AlreadyMounted {
+        /// The table.
+        table: String,
+        /// Where.
+        mountpoint: PathBuf,
+    },
+    /// Mountpoint and table overlap.
+    #[error(
+        "mountpoint {} and table {} lie within each other: the mount would hide the table or \
+         change it; mount on a directory outside the table",
+        mountpoint.display(),
+        table.display()
+    )]
+    Overlap {
+        /// The mountpoint.
+        mountpoint: PathBuf,
+        /// The table.
+        table: PathBuf,
+    },
+    /// The daemon said why it could not mount.
+    #[error("{message}")]
+    Daemon {
+        /// Its exit code.
+        code: u8,
+        /// Its message, causes included.
+        message: String,
+    },
+    /// The daemon ended without a word.
+    #[error("the daemon ended before the mount was there ({status}); run with -f to see why")]
+    DaemonDied {
+        /// How it ended.
+        status: String,
+    },
+    /// The caller of the daemon has gone.
+    #[error("the command that was to report the mount is gone: unmounted again")]
+    CallerGone,
+    /// The mount is there and does not answer.
+    #[error(
+        "the mount on {} does not answer ({reason}): unmounted again; run with -f -v to see why",
+        mountpoint.display()
+    )]
+    NoAnswer {
+        /// Where.
+        mountpoint: PathBuf,
+        /// What happened instead.
+        reason: String,
+    },
+    /// The log file cannot be written.
+    #[error("log file {}: {source}", path.display())]
+    LogFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// `DELTAFS_LOG` is malformed.
+    #[error(
+        "DELTAFS_LOG is {found:?}: {reason}; expected a level (error, warn, info, debug, trace) \
+         or directives like `warn,deltafs=debug`"
+    )]
+    LogFilter {
+        /// Its value.
+        found: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A system call failed that always works.
+    #[error("{operation}: {source}")]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Nothing is mounted there.
+    #[error("nothing is mounted on {}; mounts of deltafs: {mounts}", mountpoint.display())]
+    NotMounted {
+        /// As given.
+        mountpoint: PathBuf,
+        /// What is mounted elsewhere.
+        mounts: String,
+    },
+    /// Something else is mounted there.
+    #[error(
+        "{} is a mount of type {fs_type}, not of deltafs; use umount(8) if it is to go",
+        mountpoint.display()
+    )]
+    NotOurs {
+        /// As given.
+        mountpoint: PathBuf,
+        /// Its type.
+        fs_type: String,
+    },
+    /// Somebody uses the mount.
+    #[error(
+        "{} is in use by {holders}; end that and try again, or detach the mount now with \
+         `deltafs umount --lazy {0}`",
+        mountpoint.display()
+    )]
+    Busy {
+        /// Where.
+        mountpoint: PathBuf,
+        /// Who.
+        holders: String,
+    },
+    /// The mount does not go away.
+    #[error("{} is still mounted {seconds} s after it was unmounted", mountpoint.display())]
+    StillMounted {
+        /// Where.
+        mountpoint: PathBuf,
+        /// How long was waited.
+        seconds: u64,
+    },
+}
+
+impl CliError {
+    /// 1 failed, 2 wrong usage, 3 conflict.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CliError::Option(_)
+            | CliError::LogFilter { .. }
+            | CliError::TimeZone { .. }
+            | CliError::VersionOrTime { .. } => 2,
+            CliError::Daemon { code, .. } => *code,
+            CliError::Fuse(_)
+            | CliError::Storage(_)
+            | CliError::Snapshot(_)
+            | CliError::View(_)
+            | CliError::Mountpoint { .. }
+            | CliError::NotADirectory { .. }
+            | CliError::Stale { .. }
+            | CliError::AlreadyMounted { .. }
+            | CliError::Overlap { .. }
+            | CliError::DaemonDied { .. }
+            | CliError::CallerGone
+            | CliError::NoAnswer { .. }
+            | CliError::LogFile { .. }
+            | CliError::System { .. }
+            | CliError::NotMounted { .. }
+            | CliError::NotOurs { .. }
+            | CliError::Busy { .. }
+            | CliError::StillMounted { .. } => 1,
+        }
+    }
+}
+
+impl From<SnapshotError> for CliError {
+    fn from(error: SnapshotError) -> CliError {
+        CliError::Snapshot(Arc::new(error))
+    }
+}
+
+impl From<VersionError> for CliError {
+    fn from(error: VersionError) -> CliError {
+        match error {
+            VersionError::Snapshot(error) => CliError::Snapshot(error),
+            VersionError::View(error) => CliError::View(error),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `deltafs mount`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{ArgAction, Args};
+
+use super::daemon;
+use super::exit_codes;
+use super::options::{MountSettings, OptionError, Unknown};
+use super::serve::serve;
+use super::spec::absolute;
+use super::{CliError, MountSpec, checks, logging};
+use crate::fuse::Nodes;
+
+const HELP: &str = concat!(
+    "\
+Examples:
+  deltafs mount /data/orders /mnt/orders
+  deltafs mount s3://lake/orders /mnt/orders -o allow_other,aws_region=eu-central-1
+  deltafs mount /data/orders /mnt/orders -f -v
+  In /etc/fstab, with deltafs linked as /sbin/mount.deltafs:
+    s3://lake/orders  /mnt/orders  deltafs  ro,_netdev,nofail,allow_other  0  0
+
+Every option with a value can also be given with -o, dashes written as underscores:
+-o view=raw,list=50. A comma in a value is written \\,. Options of object stores (aws_...,
+azure_..., google_..., endpoint, region, ...) are given with -o; secrets are better kept in the
+environment, where `ps` does not show them. The usual options of fstab(5) are accepted.
+
+The mount is read-only. The command ends when the mount answers. SIGINT, SIGTERM and SIGHUP
+unmount, lazily if the mount is in use, and end the daemon with exit code 0. Without --log-file a
+daemon logs to the system log.",
+    exit_codes!()
+);
+
+/// Mount a table.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct MountArgs {
+    /// The table: a path, or a URL (file:, s3:, az:, abfss:, gs:).
+    table: String,
+    /// An existing directory outside the table.
+    mountpoint: PathBuf,
+    /// Stay in the foreground and log to stderr.
+    #[arg(short, long)]
+    foreground: bool,
+    /// Options in the form of mount(8).
+    #[arg(short = 'o', value_name = "KEY[=VALUE],...")]
+    options: Vec<String>,
+    /// Mount read-only, which is what happens anyway.
+    #[arg(long)]
+    read_only: bool,
+    /// Let every user in whom the files' modes allow.
+    #[arg(long)]
+    allow_other: bool,
+    /// Let root in, besides the user who mounts.
+    #[arg(long)]
+    allow_root: bool,
+    /// Owner of the files.
+    #[arg(long, value_name = "UID")]
+    uid: Option<String>,
+    /// Group of the files.
+    #[arg(long, value_name = "GID")]
+    gid: Option<String>,
+    /// Permission bits of files, octal.
+    #[arg(long, value_name = "MODE")]
+    file_mode: Option<String>,
+    /// Permission bits of directories, octal.
+    #[arg(long, value_name = "MODE")]
+    dir_mode: Option<String>,
+    /// Files as a reader of the version sees them, or the data files' own bytes [default: logical].
+    #[arg(long, value_name = "logical|raw")]
+    view: Option<String>,
+    /// All files in the version directory, or under column=value directories [default: flat].
+    #[arg(long, value_name = "flat|hive")]
+    layout: Option<String>,
+    /// How many of the newest versions the root lists; every one opens by name [default: 1000].
+    #[arg(long, value_name = "N|all")]
+    list: Option<String>,
+    /// How old an object store's newest version may be [default: 1].
+    #[arg(long, value_name = "SECONDS")]
+    refresh: Option<String>,
+    /// A directory or URL outside the table that its files may lie under; may be given repeatedly.
+    #[arg(long, value_name = "PREFIX")]
+    allow_path: Vec<String>,
+    /// The zone of time names without one [default: UTC].
+    #[arg(long, value_name = "TZ")]
+    timezone: Option<String>,
+    /// Log to this file.
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<String>,
+    /// Log more: -v what happens, -vv every request, -vvv everything.
+    #[arg(short, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+impl MountArgs {
+    /// The flags win over `-o`.
+    fn settings(&self) -> Result<MountSettings, OptionError> {
+        let mut settings = MountSettings::default();
+        for text in &self.options {
+            settings.take(text, Unknown::Refused)?;
+        }
+        let switches = [
+            ("read-only", self.read_only),
+            ("allow-other", self.allow_other),
+            ("allow-root", self.allow_root),
+        ];
+        for (name, _) in switches.iter().filter(|(_, on)| *on) {
+            settings.set(name, None)?;
+        }
+        let values = [
+            ("uid", &self.uid),
+            ("gid", &self.gid),
+            ("file-mode", &self.file_mode),
+            ("dir-mode", &self.dir_mode),
+            ("view", &self.view),
+            ("layout", &self.layout),
+            ("list", &self.list),
+            ("refresh", &self.refresh),
+            ("timezone", &self.timezone),
+            ("log-file", &self.log_file),
+        ];
+        for (name, value) in values {
+            if let Some(value) = value {
+                settings.set(name, Some(value))?;
+            }
+        }
+        for prefix in &self.allow_path {
+            settings.set("allow-path", Some(prefix))?;
+        }
+        Ok(settings)
+    }
+
+    /// What is to be done.
+    pub fn spec(&self) -> Result<MountSpec, CliError> {
+        Ok(MountSpec {
+            table: table(&self.table)?,
+            mountpoint: self.mountpoint.clone(),
+            settings: self.settings()?,
+            foreground: self.foreground,
+            verbosity: self.verbose,
+        })
+    }
+}
+
+/// The table argument, made absolute.
+pub(super) fn table(given: &str) -> Result<String, OptionError> {
+    absolute(given).ok_or_else(|| OptionError::BadValue {
+        option: "TABLE".into(),
+        found: given.into(),
+        expected: "a path or a URL",
+    })
+}
+
+/// Mounts what `build` makes of `spec`: in the foreground until it is unmounted, else in a daemon.
+pub(super) fn mount<N: Nodes>(
+    mut spec: MountSpec,
+    build: impl FnOnce(&MountSpec) -> Result<Arc<N>, CliError>,
+) -> Result<(), CliError> {
+    spec.mountpoint = checks::mountpoint(&spec)?;
+    if spec.foreground {
+        logging::start(&spec)?;
+        note_read_only(&spec);
+        return serve(&spec, build, || Ok(()));
+    }
+    daemon::launch(&spec.mountpoint, |caller| {
+        let log = logging::start(&spec)?;
+        note_read_only(&spec);
+        let detached = |spec: &MountSpec| {
+            let nodes = build(spec)?;
+            // Only now: until the table is open, Ctrl-C at the terminal ends the daemon as well.
+            let system = |operation, errno: rustix::io::Errno| CliError::System {
+                operation,
+                source: errno.into(),
+            };
+            rustix::process::setsid().map_err(|errno| system("setsid", errno))?;
+            rustix::process::chdir("/").map_err(|errno| system("chdir /", errno))?;
+            Ok(nodes)
+        };
+        serve(&spec, detached, || match caller.as_mut() {
+            Some(line) => {
+                line.mounted(log.as_deref())?;
+                *caller = None;
+                Ok(())
+            }
+            None => Ok(()),
+        })
+    })
+}
+
+fn note_read_only(spec: &MountSpec) {
+    if spec.settings.asked_to_write {
+        tracing::info!("option rw: the mount is read-only all the same");
+    }
+}
