@@ -1,0 +1,213 @@
+//! The program serving a real table through a real mount.
+
+// Tests make and break tables with the plain file system.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+mod rig;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rig::{Rig, is_mounted, may_mount};
+
+const REMOVE: &str =
+    r#"{"remove":{"path":"a.parquet","deletionTimestamp":1700000000000,"dataChange":true}}"#;
+
+#[test]
+fn versions_are_directories_and_names_keep_their_content() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    let add = rig.data_file("a.parquet", b"content of a");
+    rig.commit(1, &[&add]);
+    let add = rig.data_file("b.parquet", b"b");
+    rig.commit(2, &[&add, REMOVE]);
+    rig.mount(&["--view", "raw"]);
+
+    assert_eq!(rig.names(""), ["@info", "@latest", "@v0", "@v1", "@v2"]);
+    assert_eq!(rig.names("@v0"), Vec::<String>::new());
+    assert_eq!(rig.names("@v1"), ["a.parquet"]);
+    assert_eq!(rig.names("@v2"), ["b.parquet"]);
+    assert_eq!(rig.names("@latest"), ["b.parquet"]);
+    assert_eq!(
+        fs::read(rig.at("@v1/a.parquet")).expect("opens"),
+        b"content of a"
+    );
+    assert_eq!(
+        fs::read_link(rig.at("@V01")).expect("a symlink"),
+        Path::new("@v1")
+    );
+    assert_eq!(
+        fs::read_to_string(rig.at("@info/latest")).expect("opens"),
+        "2\n"
+    );
+    let missing = fs::metadata(rig.at("@v3")).expect_err("there is no version 3");
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    let inode = |path: &str| fs::metadata(rig.at(path)).expect("is there").ino();
+    assert_eq!(inode("@latest/b.parquet"), inode("@v2/b.parquet"));
+}
+
+/// G9 (restic#5722, rclone#6944): a commit made elsewhere shows at the next look. Names that were
+/// listed before keep opening.
+#[test]
+fn g9_a_commit_made_elsewhere_shows() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    let add = rig.data_file("a.parquet", b"a");
+    rig.commit(1, &[&add]);
+    rig.mount(&["--view", "raw"]);
+    assert_eq!(rig.names("@latest"), ["a.parquet"]);
+    for version in 2..6 {
+        let add = rig.data_file(&format!("{version}.parquet"), b"x");
+        let remove = if version == 2 { REMOVE } else { "" };
+        rig.commit(version, &[&add, remove]);
+        assert!(
+            rig.names("").contains(&format!("@v{version}")),
+            "version {version}"
+        );
+        assert!(rig.names("@latest").contains(&format!("{version}.parquet")));
+        assert_eq!(
+            fs::read(rig.at("@latest/a.parquet")).expect("keeps opening"),
+            b"a"
+        );
+        let latest = fs::read_to_string(rig.at("@info/latest")).expect("opens");
+        assert_eq!(latest, format!("{version}\n"));
+    }
+}
+
+/// C16 (trino#21451): a table dropped and made again at the same path, its files under the same
+/// names with the same size. What the kernel keeps of the old ones must not be served.
+#[test]
+fn c16_a_table_made_again_shows_its_new_content() {
+    if !may_mount() {
+        return;
+    }
+    for options in ["ro", "no_passthrough"] {
+        let mut rig = Rig::new();
+        let add = rig.data_file("a.parquet", b"old bytes");
+        rig.commit(1, &[&add]);
+        rig.mount(&["--view", "raw", "-o", options]);
+        assert_eq!(
+            fs::read(rig.at("@v1/a.parquet")).expect("opens"),
+            b"old bytes"
+        );
+        let held = File::open(rig.at("@v1/a.parquet")).expect("opens");
+
+        rig.create_table("second");
+        let add = rig.data_file("a.parquet", b"new bytes");
+        rig.commit(1, &[&add]);
+        // The kernel may take a name of the root from memory for a second.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        assert_eq!(rig.names(""), ["@info", "@latest", "@v0", "@v1"]);
+        assert_eq!(
+            fs::read(rig.at("@v1/a.parquet")).expect("opens"),
+            b"new bytes",
+            "{options}"
+        );
+        assert_eq!(
+            fs::read(rig.at("@latest/a.parquet")).expect("opens"),
+            b"new bytes"
+        );
+        drop(held);
+    }
+}
+
+#[test]
+fn many_files_are_open_at_once() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    let adds: Vec<String> = (0..200)
+        .map(|i| rig.data_file(&format!("{i}.parquet"), format!("{i}").as_bytes()))
+        .collect();
+    rig.commit(1, &adds.iter().map(String::as_str).collect::<Vec<_>>());
+    rig.mount(&["--view", "raw"]);
+    let open = |i: u32| File::open(rig.at(&format!("@v1/{i}.parquet"))).expect("opens");
+    let files: Vec<File> = (0..200).map(open).collect();
+    for (i, file) in files.iter().enumerate() {
+        let text = io::read_to_string(file).expect("can be read");
+        assert_eq!(text, i.to_string());
+    }
+}
+
+/// E1 (delta#174): a file that VACUUM removed is listed, and opening it says that it is not there.
+#[test]
+fn a_vacuumed_file_is_listed_and_does_not_open() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    let add = rig.data_file("a.parquet", b"a");
+    rig.commit(1, &[&add]);
+    fs::remove_file(rig.table().join("a.parquet")).expect("was there");
+    rig.mount(&["--view", "raw"]);
+    assert_eq!(rig.names("@v1"), ["a.parquet"]);
+    let gone = File::open(rig.at("@v1/a.parquet")).expect_err("is gone");
+    assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn the_daemon_comes_and_goes() {
+    if !may_mount() {
+        return;
+    }
+    let rig = Rig::new();
+    let (table, mountpoint) = (rig.table(), rig.at(""));
+    let (table, mountpoint) = (
+        table.to_str().expect("UTF-8"),
+        mountpoint.to_str().expect("UTF-8"),
+    );
+    let mounted = rig.run(&["mount", table, mountpoint]);
+    assert!(
+        mounted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&mounted.stderr)
+    );
+    assert_eq!(rig.names(""), ["@info", "@latest", "@v0"]);
+    let unmounted = rig.run(&["umount", mountpoint]);
+    assert!(
+        unmounted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&unmounted.stderr)
+    );
+    assert!(!is_mounted(&rig.at("")));
+
+    fs::remove_dir_all(rig.table().join("_delta_log")).expect("was there");
+    let refused = rig.run(&["mount", table, mountpoint]);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("is not a Delta table"), "{message}");
+    assert!(!is_mounted(&rig.at("")));
+}
+
+/// Every errno that the table of errors chooses is explained.
+#[test]
+fn docs_errors_explains_every_errno() {
+    let chosen = include_str!("../../src/errno.rs");
+    let explained = include_str!("../../docs/ERRORS.md");
+    let names: Vec<&str> = chosen
+        .split("libc::E")
+        .skip(1)
+        .map(|rest| {
+            rest.split(|c: char| !c.is_ascii_uppercase())
+                .next()
+                .unwrap_or_default()
+        })
+        .collect();
+    assert!(names.contains(&"NOENT"), "{names:?}");
+    for name in names {
+        let cell = format!("E{name}");
+        let row = explained.lines().any(|line| {
+            line.strip_prefix("| ")
+                .and_then(|line| line.split(" | ").next())
+                .is_some_and(|cells| cells.split(", ").any(|word| word == cell))
+        });
+        assert!(row, "docs/ERRORS.md has no row for {cell}");
+    }
+}
