@@ -1,0 +1,306 @@
+"""The made tables. Each maker is a function of an empty directory and its parameters; the same
+parameters always make the same table, which is kept and used again."""
+
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import deltalog as log
+
+# Raised when a maker changes, so that tables of an older script are made anew.
+GENERATION = 1
+
+
+def table(where: Path, maker: Callable, name: str | None = None, **parameters) -> Path:
+    """The table that `maker` makes, made now unless it is there already."""
+    name = name or maker.__name__
+    path = where / name
+    stamp = where / f"{name}.made.json"
+    wanted = {"generation": GENERATION, "maker": maker.__name__, **parameters}
+    try:
+        if json.loads(stamp.read_text()) == wanted and path.is_dir():
+            return path
+    except (OSError, ValueError):
+        pass
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    print(f"bench: making {name} {parameters}", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    maker(path, **parameters)
+    stamp.write_text(json.dumps(wanted))
+    print(f"bench: made {name} in {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+    return path
+
+
+def new_log(table: Path) -> Path:
+    """An empty `_delta_log`."""
+    path = table / "_delta_log"
+    path.mkdir()
+    return path
+
+
+def first_actions(metadata: dict, version: int = 0) -> list[tuple[str, dict]]:
+    """What opens a log."""
+    return [
+        ("commitInfo", log.commit_info(version)),
+        ("protocol", log.protocol()),
+        ("metaData", metadata),
+    ]
+
+
+def records(count: int) -> str:
+    """Statistics that say no more than the number of rows."""
+    return f'{{"numRecords":{count}}}'
+
+
+def random_longs(count: int, rng: random.Random) -> pa.Array:
+    """Longs that no codec makes smaller."""
+    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(rng.randbytes(8 * count))])
+
+
+def one_file(table: Path, megabytes: int) -> None:
+    """One Parquet file of the given size, uncompressed and without dictionaries."""
+    rng = random.Random(1)
+    columns = [f"c{i}" for i in range(8)]
+    rows_in_group = (64 << 20) // (8 * len(columns))
+    name = next(log.part_names(1))
+    schema = pa.schema([(column, pa.int64()) for column in columns])
+    groups = max(1, megabytes // 64)
+    with pq.ParquetWriter(
+        table / name, schema, compression="none", use_dictionary=False, store_schema=False
+    ) as writer:
+        for _ in range(groups):
+            arrays = [random_longs(rows_in_group, rng) for _ in columns]
+            writer.write_table(pa.table(arrays, schema=schema), row_group_size=rows_in_group)
+    metadata = log.metadata([log.field(column, "long") for column in columns])
+    adds = [
+        ("add", log.add(name, (table / name).stat().st_size, 0, records(groups * rows_in_group)))
+    ]
+    log.write_commit(new_log(table), 0, first_actions(metadata) + adds)
+
+
+REGIONS = ["APAC", "EU", "LATAM", "US"]
+SALES = [
+    log.field("id", "long"),
+    log.field("amount", "double"),
+    log.field("customer", "string"),
+    log.field("sold", "timestamp"),
+    log.field("day", "date"),
+    log.field("quantity", "integer"),
+]
+SALES_ARROW = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("amount", pa.float64()),
+        ("customer", pa.string()),
+        ("sold", pa.timestamp("us", tz="UTC")),
+        ("day", pa.date32()),
+        ("quantity", pa.int32()),
+    ]
+)
+
+
+def sales(number: int, rows: int) -> pa.Table:
+    """Rows of file `number` of the sales tables."""
+    rng = random.Random(number)
+    # 40 random bits: numbers that Arrow divides exactly.
+    noise = lambda: pc.shift_right(pc.bit_wise_and(random_longs(rows, rng), (1 << 62) - 1), 22)
+    modulo = lambda values, n: pc.subtract(values, pc.multiply(pc.divide(values, n), n))
+    customers = pc.binary_join_element_wise(
+        "customer", pc.cast(modulo(noise(), 100_000), pa.string()), "-"
+    )
+    micros = pc.add(modulo(noise(), 86_400_000_000), 1_672_531_200_000_000 + number * 10**9)
+    return pa.table(
+        [
+            pa.array(range(number * rows, (number + 1) * rows), pa.int64()),
+            pc.divide(pc.cast(noise(), pa.float64()), 100.0),
+            customers,
+            pc.cast(micros, pa.timestamp("us", tz="UTC")),
+            pc.cast(pa.array([19_358 + number % 365] * rows, pa.int32()), pa.date32()),
+            pc.cast(modulo(noise(), 1_000), pa.int32()),
+        ],
+        schema=SALES_ARROW,
+    )
+
+
+def many_files(table: Path, files: int, rows: int, partitioned: bool) -> None:
+    """A table of `files` Parquet files of about 358 KB each (with 11,000 rows)."""
+    columns = list(SALES)
+    if partitioned:
+        columns.append(log.field("region", "string"))
+    names = log.part_names(2)
+    actions = first_actions(log.metadata(columns, ["region"] if partitioned else []))
+    for number in range(files):
+        path, partition = next(names), {}
+        if partitioned:
+            partition = {"region": REGIONS[number % len(REGIONS)]}
+            path = f"region={partition['region']}/{path}"
+        (table / path).parent.mkdir(exist_ok=True)
+        pq.write_table(sales(number, rows), table / path, compression="snappy", store_schema=False)
+        size = (table / path).stat().st_size
+        actions.append(("add", log.add(path, size, 0, records(rows), partition)))
+    log.write_commit(new_log(table), 0, actions)
+
+
+def small_files(table: Path, files: int) -> None:
+    """A table of very small Parquet files, every one of them there, for listings."""
+    data = pa.table({"id": pa.array([1], pa.int64())})
+    sink = pa.BufferOutputStream()
+    pq.write_table(data, sink, compression="none", store_schema=False)
+    content = sink.getvalue().to_pybytes()
+    names, adds = log.part_names(3), log.Adds()
+    seconds = log.EPOCH_MS // 1000
+    for _ in range(files):
+        name = next(names)
+        with open(table / name, "wb", buffering=0) as out:
+            out.write(content)
+        os.utime(table / name, (seconds, seconds))
+        adds.append(name, len(content), log.EPOCH_MS, records(1))
+    metadata = log.metadata([log.field("id", "long")])
+    where = new_log(table)
+    log.write_commit(
+        where,
+        0,
+        first_actions(metadata)
+        + [("add", log.add(path, len(content), 0, records(1))) for path in adds.paths],
+    )
+    log.write_checkpoint(where, 0, [("protocol", log.protocol()), ("metaData", metadata)], adds)
+
+
+# The checkpoint of a million-file table, and how the commits behind it look.
+CHECKPOINT_VERSION = 1000
+ADDED, REMOVED = 10, 3
+
+EVENTS = [
+    log.field("id", "long"),
+    log.field("at", "timestamp"),
+    log.field("name", "string"),
+    log.field("amount", "double"),
+    log.field("flag", "integer"),
+]
+
+
+def event_stats(number: int, rng: random.Random) -> str:
+    """Statistics of five columns, as Spark writes them."""
+    low = number * 10_000
+    day, second = 1 + number % 28, rng.randrange(86_400)
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return (
+        f'{{"numRecords":10000,"minValues":{{"id":{low},"at":"2023-01-{day:02}T00:00:00.000Z",'
+        f'"name":"customer-{rng.randrange(10**6):06}","amount":{rng.randrange(10**4) / 100},'
+        f'"flag":0}},"maxValues":{{"id":{low + 9_999},"at":"2023-01-{day:02}T{clock}.000Z",'
+        f'"name":"customer-{rng.randrange(10**6):06}","amount":{rng.randrange(10**8) / 100},'
+        f'"flag":9}},"nullCount":{{"id":0,"at":0,"name":{rng.randrange(100)},"amount":0,"flag":0}}}}'
+    )
+
+
+def million(table: Path, files: int, commits: int, partitioned: bool) -> None:
+    """A log with one checkpoint of `files` adds and `commits` commits behind it; the data files
+    are not there. The newest version has `live_files(files, commits)` files."""
+    rng = random.Random(4)
+    names = log.part_names(4)
+    columns, keys = list(EVENTS), []
+    if partitioned:
+        keys = ["day", "region"]
+        columns += [log.field("day", "date"), log.field("region", "string")]
+    metadata = log.metadata(columns, keys, CHECKPOINT_VERSION)
+
+    def place(number: int) -> tuple[str, dict]:
+        """Path and partition values of a file."""
+        if not partitioned:
+            return next(names), {}
+        values = {
+            "day": f"2023-{1 + number % 12:02}-{1 + number // 12 % 28:02}",
+            "region": REGIONS[number % len(REGIONS)],
+        }
+        return "/".join([f"{k}={v}" for k, v in values.items()] + [next(names)]), values
+
+    def new_file(number: int, version: int) -> tuple[str, dict]:
+        """The add of a file."""
+        path, values = place(number)
+        return "add", log.add(
+            path, rng.randrange(10**6, 10**8), version, event_stats(number, rng), values
+        )
+
+    where, adds = new_log(table), log.Adds()
+    for number in range(files):
+        path, values = place(number)
+        moment = log.EPOCH_MS + 1000 * (number * CHECKPOINT_VERSION // files)
+        size = rng.randrange(10**6, 10**8)
+        adds.append(path, size, moment, event_stats(number, rng), values.items())
+    tombstones = []
+    for number in range(files // 500):
+        path, values = place(number)
+        tombstones.append(("remove", log.remove(path, 10**6, CHECKPOINT_VERSION - 1, values)))
+    log.write_checkpoint(
+        where,
+        CHECKPOINT_VERSION,
+        [("protocol", log.protocol()), ("metaData", metadata), *tombstones],
+        adds,
+    )
+    # The commit of the checkpoint: its last file.
+    values = dict(adds.partitions[-1])
+    log.write_commit(
+        where,
+        CHECKPOINT_VERSION,
+        [
+            ("commitInfo", log.commit_info(CHECKPOINT_VERSION)),
+            (
+                "add",
+                log.add(adds.paths[-1], adds.sizes[-1], CHECKPOINT_VERSION, adds.stats[-1], values)
+                | {"modificationTime": adds.times[-1]},
+            ),
+        ],
+    )
+    for commit in range(commits):
+        version = CHECKPOINT_VERSION + 1 + commit
+        actions = [("commitInfo", log.commit_info(version))]
+        actions += [new_file(files + commit * ADDED + i, version) for i in range(ADDED)]
+        for i in range(REMOVED):
+            victim = (commit * REMOVED + i) * 7
+            values = dict(adds.partitions[victim])
+            actions.append(
+                ("remove", log.remove(adds.paths[victim], adds.sizes[victim], version, values))
+            )
+        log.write_commit(where, version, actions)
+
+
+def live_files(files: int, commits: int) -> int:
+    """How many files the newest version of `million` has."""
+    return files + commits * (ADDED - REMOVED)
+
+
+def many_versions(table: Path, versions: int, interval: int) -> None:
+    """A table of `versions` versions, a checkpoint every `interval` of them: every commit adds a
+    file and removes the one that is ten commits old."""
+    where, names, live = new_log(table), log.part_names(5), []
+    metadata = log.metadata([log.field("id", "long")])
+    for version in range(versions):
+        path = next(names)
+        actions = [
+            ("commitInfo", log.commit_info(version)),
+            ("add", log.add(path, 700, version, records(1))),
+        ]
+        if version == 0:
+            actions = first_actions(metadata) + actions[1:]
+        live.append((path, version))
+        if len(live) > 10:
+            actions.append(("remove", log.remove(live.pop(0)[0], 700, version)))
+        log.write_commit(where, version, actions)
+        if version and version % interval == 0:
+            adds = log.Adds()
+            for path, at in live:
+                adds.append(path, 700, log.EPOCH_MS + 1000 * at, records(1))
+            log.write_checkpoint(
+                where, version, [("protocol", log.protocol()), ("metaData", metadata)], adds
+            )
