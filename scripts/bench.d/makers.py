@@ -23,7 +23,8 @@ GENERATION = 1
 def table(where: Path, maker: Callable, name: str | None = None, **parameters) -> Path:
     """The table that `maker` makes, made now unless it is there already."""
     name = name or maker.__name__
-    path = where / name
+    # A link would be listed as one.
+    path = (where / name).resolve()
     stamp = where / f"{name}.made.json"
     wanted = {"generation": GENERATION, "maker": maker.__name__, **parameters}
     try:

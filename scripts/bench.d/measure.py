@@ -95,7 +95,7 @@ def timed(command: list[str], timeout: float = 300) -> dict:
     """Runs a command to its end, see `probe.run`; a command that fails is no measurement."""
     result = probe("run", timeout=timeout + 30, command=command, limit=timeout)
     if result["exit"] != 0:
-        raise Failed(f"{' '.join(command)}: exit {result['exit']}")
+        raise Failed(f"{' '.join(command)}: exit {result['exit']}: {result['said']}")
     return result
 
 

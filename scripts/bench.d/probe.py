@@ -17,6 +17,7 @@ def run(command: list, limit: float) -> dict:
     Killed after `limit` seconds."""
     import signal
 
+    said = os.memfd_create("stderr")
     start = time.perf_counter()
     pid = os.posix_spawnp(
         command[0],
@@ -25,6 +26,7 @@ def run(command: list, limit: float) -> dict:
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, said, 2),
         ],
     )
     signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
@@ -34,6 +36,7 @@ def run(command: list, limit: float) -> dict:
     signal.setitimer(signal.ITIMER_REAL, 0)
     return {
         "exit": os.waitstatus_to_exitcode(status),
+        "said": os.pread(said, 500, 0).decode(errors="replace").strip(),
         "wall": wall,
         "cpu": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * 1024,

@@ -187,11 +187,24 @@ impl Presentation {
     /// The logical files, of any version, whose hashed name is `wanted`: one, unless a file was
     /// added again with another size or other partition values.
     pub(super) fn with_hashed_name(&self, files: &FileTable, wanted: &str) -> Vec<FileId> {
-        let Some((_, hash)) = name::parse_presented(wanted) else {
+        let Some((stem, hash)) = name::parse_presented(wanted) else {
             return Vec::new();
         };
-        let mut names = self.names.lock();
+        // Nearly always the file lies in the table root and is called like the stem: then the index
+        // of all names is not needed.
         let mut text = String::new();
+        let direct: Vec<FileId> = files
+            .with_path(&format!("{stem}.parquet"), false)
+            .filter(|id| {
+                text.clear();
+                self.hashed_name(&files.get(*id), &mut text);
+                text == wanted
+            })
+            .collect();
+        if !direct.is_empty() {
+            return direct;
+        }
+        let mut names = self.names.lock();
         while (names.named as usize) < files.len() {
             let id = names.named;
             text.clear();
