@@ -385,6 +385,9 @@ fn extended_attributes_are_read() {
     assert_eq!(size, 14);
     let short = rustix::fs::getxattr(&path, "user.delta.path", &mut buffer[..3]);
     assert_eq!(short, Err(rustix::io::Errno::RANGE));
+    // What makes `ls -l` ask no more.
+    let foreign = rustix::fs::getxattr(&path, "security.selinux", &mut buffer);
+    assert_eq!(foreign, Err(rustix::io::Errno::OPNOTSUPP));
     let absent = rustix::fs::getxattr(&path, "user.delta.absent", &mut buffer);
     assert_eq!(absent, Err(rustix::io::Errno::NODATA));
     let count = rustix::fs::listxattr(rig.at("@v1"), &mut buffer).expect("can be listed");
