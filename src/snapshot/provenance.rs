@@ -21,6 +21,22 @@ use std::sync::Arc;
 /// Stands for a schema that this release cannot read.
 const UNREADABLE: u64 = 0;
 
+/// Commits that are read together at first, when nothing is known of their sizes.
+const FIRST_AT_ONCE: u64 = 16;
+
+/// The most commits that are read together.
+const MOST_AT_ONCE: u64 = 1024;
+
+/// What the commits that are read together are to take in memory, in bytes.
+const BYTES_AT_ONCE: u64 = 16 * 1024 * 1024;
+
+/// How many commits to read together after `count` that had `total` bytes.
+fn next_at_once(count: u64, total: u64) -> u64 {
+    let average = total.div_ceil(count.max(1)).max(1);
+    let most = MOST_AT_ONCE.min(count.saturating_mul(4));
+    (BYTES_AT_ONCE / average).clamp(1, most.max(1))
+}
+
 /// Follows the schema through the commit files from version 0 on.
 ///
 /// As long as only one schema has been met, every file was added under it and commit files are only
@@ -56,28 +72,37 @@ impl Provenance {
         if !store.is_local() || listing.plain_commits(self.next, version).is_none() {
             return Ok(false);
         }
+        let mut at_once = FIRST_AT_ONCE;
         while self.next <= version {
-            let path = log_path(&commit_name(self.next));
-            let bytes = match store.get(&path) {
-                Ok(bytes) => bytes,
-                Err(error) if error.is_not_found() => return Ok(false),
-                Err(error) => return Err(error.into()),
-            };
-            let before = self.current;
-            if let Err(error) = self.look_at(&path, &bytes, files) {
-                // It costs the versions built from it, and files of others their own names.
-                tracing::warn!(%error, "where data files came from cannot be followed further");
-                return Ok(false);
-            }
-            if before.is_some() && before != self.current && !self.several {
-                // The adds of the commits behind were not read.
-                *self = Provenance {
-                    several: true,
-                    ..Provenance::default()
+            let last = version.min(self.next.saturating_add(at_once - 1));
+            let paths: Vec<String> = (self.next..=last)
+                .map(|version| log_path(&commit_name(version)))
+                .collect();
+            let mut total = 0;
+            for (path, bytes) in paths.iter().zip(store.get_many(&paths)) {
+                let bytes = match bytes {
+                    Ok(bytes) => bytes,
+                    Err(error) if error.is_not_found() => return Ok(false),
+                    Err(error) => return Err(error.into()),
                 };
-                continue;
+                total += bytes.len() as u64;
+                let before = self.current;
+                if let Err(error) = self.look_at(path, &bytes, files) {
+                    // It costs the versions built from it, and files of others their own names.
+                    tracing::warn!(%error, "where data files came from cannot be followed further");
+                    return Ok(false);
+                }
+                if before.is_some() && before != self.current && !self.several {
+                    // The adds of the commits behind were not read.
+                    *self = Provenance {
+                        several: true,
+                        ..Provenance::default()
+                    };
+                    break;
+                }
+                self.next += 1;
             }
-            self.next += 1;
+            at_once = next_at_once(paths.len() as u64, total);
         }
         Ok(true)
     }
