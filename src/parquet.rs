@@ -5,12 +5,17 @@
 //! not handed to the `parquet` crate, whose schema decoder recurses as deep, and reserves as much
 //! memory, as the footer tells it to.
 
+mod assemble;
+mod chunks;
 mod error;
 mod footer;
 mod hints;
+mod output;
 mod pages;
+mod rewrite;
 mod schema;
 mod statistics;
+mod synthetic;
 mod thrift;
 
 #[cfg(test)]
@@ -18,9 +23,19 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use assemble::{assemble, size_bound as file_size_bound};
+pub use chunks::{ChunkMeta, RowGroupMeta};
 pub use error::ParquetError;
 pub use footer::Footer;
 pub use hints::ReaderHint;
+pub use output::{
+    Conversion, Extent, LeafSource, MadeChunk, MadePageIndex, MadeStatistics, OutputGroup,
+    OutputKind, OutputNode,
+};
 pub use pages::{ChunkLimits, check_pages};
+pub use rewrite::{
+    Change, ChunkShape, SourceChunk, SourceStatistics, rewrite_chunk,
+    size_bound as chunk_size_bound,
+};
 pub use schema::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
 pub use statistics::Constant;

@@ -1,5 +1,7 @@
 //! Reading the footer of a file.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 
 use super::ParquetError;
@@ -28,7 +30,11 @@ const SHORTEST: u64 = 4 + TRAILER;
 /// 3. Nothing is encrypted.
 #[derive(Debug, Clone)]
 pub struct Footer {
+    pub(super) location: Arc<str>,
+    /// The thrift struct `FileMetaData`.
     pub(super) metadata: Bytes,
+    /// Where `metadata` starts in the file.
+    pub(super) data_end: u64,
     pub(super) columns: Vec<Node>,
     pub(super) num_rows: u64,
     pub(super) row_groups: usize,
@@ -91,11 +97,12 @@ impl Footer {
                 whole.freeze()
             }
         };
-        Footer::parse(metadata, location)
+        Footer::parse(metadata, end - length, location)
     }
 
-    /// Parses `metadata`, the thrift struct `FileMetaData` of the file at `location`.
-    pub fn parse(metadata: Bytes, location: &str) -> Result<Footer, ParquetError> {
+    /// Parses `metadata`, the thrift struct `FileMetaData` of the file at `location`, which starts
+    /// `data_end` bytes into that file.
+    pub fn parse(metadata: Bytes, data_end: u64, location: &str) -> Result<Footer, ParquetError> {
         let mut found = Found::default();
         found.read(&metadata).map_err(|stop| match stop {
             Stop::Damage(Damage(reason)) => ParquetError::Malformed {
@@ -135,7 +142,9 @@ impl Footer {
             row_groups: groups.count,
             row_groups_at: found.row_groups_at,
             key_values_at: found.key_values_at,
+            location: location.into(),
             metadata,
+            data_end,
         })
     }
 
@@ -147,6 +156,16 @@ impl Footer {
     /// The rows of the file.
     pub fn num_rows(&self) -> u64 {
         self.num_rows
+    }
+
+    /// How many bytes of the file come before the footer.
+    pub fn data_end(&self) -> u64 {
+        self.data_end
+    }
+
+    /// The memory that it takes, about, in bytes.
+    pub fn held(&self) -> u64 {
+        self.metadata.len() as u64
     }
 
     /// The number of row groups.

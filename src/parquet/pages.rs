@@ -33,7 +33,17 @@ pub struct ChunkLimits {
 /// offset within it on; what it answers and what is wrong with a page are clauses for an error.
 pub fn check_pages(
     limits: ChunkLimits,
+    read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+) -> Result<(), String> {
+    page_encodings(limits, read, drop)
+}
+
+/// [`check_pages`], and gives `data_page` the encoding of each data page by its number in the format
+/// (`Encoding`).
+pub(super) fn page_encodings(
+    limits: ChunkLimits,
     mut read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+    mut data_page: impl FnMut(i32),
 ) -> Result<(), String> {
     let mut at = 0;
     let mut window = (0, Bytes::new());
@@ -56,18 +66,22 @@ pub fn check_pages(
         header
             .check(limits, limits.length - at)
             .map_err(|problem| format!("the page at {at} of its column chunk {problem}"))?;
+        if let Some(encoding) = header.encoding {
+            data_page(encoding);
+        }
         at += header.length + header.compressed;
     }
     Ok(())
 }
 
-/// The fields of a `PageHeader` that claim sizes.
+/// The fields of a `PageHeader` that claim sizes, and how the values of a data page are encoded.
 struct PageHeader {
     /// Of the header itself, bytes.
     length: u64,
     uncompressed: u64,
     compressed: u64,
     dictionary_values: u64,
+    encoding: Option<i32>,
 }
 
 impl PageHeader {
@@ -76,6 +90,7 @@ impl PageHeader {
             u64::try_from(number).map_err(|_| Damage(format!("a size in it is {number}")))
         };
         let (mut uncompressed, mut compressed, mut dictionary_values) = (0, 0, 0);
+        let mut encoding = None;
         let mut reader = Reader::new(bytes);
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
@@ -87,6 +102,19 @@ impl PageHeader {
                 3 => {
                     field.expect(Kind::I32, "compressed_page_size")?;
                     compressed = size(reader.i32()?)?;
+                }
+                5 | 8 => {
+                    field.expect(Kind::Struct, "data_page_header")?;
+                    let encoding_id = if field.id == 5 { 2 } else { 4 };
+                    let mut last = 0;
+                    while let Some(field) = reader.field(&mut last)? {
+                        if field.id == encoding_id {
+                            field.expect(Kind::I32, "encoding")?;
+                            encoding = Some(reader.i32()?);
+                        } else {
+                            reader.skip(field)?;
+                        }
+                    }
                 }
                 7 => {
                     field.expect(Kind::Struct, "dictionary_page_header")?;
@@ -108,6 +136,7 @@ impl PageHeader {
             uncompressed,
             compressed,
             dictionary_values,
+            encoding,
         })
     }
 

@@ -129,6 +129,78 @@ pub enum TimeUnit {
     Nanos,
 }
 
+impl PhysicalType {
+    /// The number that the format gives it (`Type`).
+    pub(super) fn number(self) -> i32 {
+        match self {
+            PhysicalType::Boolean => 0,
+            PhysicalType::Int32 => 1,
+            PhysicalType::Int64 => 2,
+            PhysicalType::Int96 => 3,
+            PhysicalType::Float => 4,
+            PhysicalType::Double => 5,
+            PhysicalType::ByteArray => 6,
+            PhysicalType::FixedLenByteArray(_) => 7,
+        }
+    }
+
+    /// The bytes of each value; `None` for byte arrays of any length, and for booleans, which are
+    /// bits.
+    pub(super) fn width(self) -> Option<usize> {
+        match self {
+            PhysicalType::Boolean | PhysicalType::ByteArray => None,
+            PhysicalType::Int32 | PhysicalType::Float => Some(4),
+            PhysicalType::Int64 | PhysicalType::Double => Some(8),
+            PhysicalType::Int96 => Some(12),
+            PhysicalType::FixedLenByteArray(length) => Some(length as usize),
+        }
+    }
+}
+
+/// What is to be known of a leaf to read its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LeafShape {
+    pub(super) physical: PhysicalType,
+    /// How many optional and repeated nodes it lies under, itself included.
+    pub(super) max_definition: u16,
+    /// How many of them are repeated.
+    pub(super) max_repetition: u16,
+}
+
+impl LeafShape {
+    /// The shape of each leaf under `nodes`, in order.
+    pub(super) fn of_leaves(nodes: &[Node]) -> Vec<LeafShape> {
+        let mut leaves = Vec::new();
+        collect_shapes(nodes, 0, 0, &mut leaves);
+        leaves
+    }
+}
+
+fn collect_shapes(nodes: &[Node], definition: u16, repetition: u16, leaves: &mut Vec<LeafShape>) {
+    for node in nodes {
+        let (definition, repetition) = node.repetition.levels(definition, repetition);
+        match &node.kind {
+            NodeKind::Leaf { physical, .. } => leaves.push(LeafShape {
+                physical: *physical,
+                max_definition: definition,
+                max_repetition: repetition,
+            }),
+            NodeKind::Group(children) => collect_shapes(children, definition, repetition, leaves),
+        }
+    }
+}
+
+impl Repetition {
+    /// The most levels under a node of that repetition, from the most around it.
+    pub(super) fn levels(self, definition: u16, repetition: u16) -> (u16, u16) {
+        match self {
+            Repetition::Required => (definition, repetition),
+            Repetition::Optional => (definition + 1, repetition),
+            Repetition::Repeated => (definition + 1, repetition + 1),
+        }
+    }
+}
+
 impl Node {
     /// The parts of a group; none for a leaf.
     pub fn children(&self) -> &[Node] {

@@ -1,6 +1,8 @@
 //! What the statistics of a file prove about its columns.
 
+use super::chunks::{Bounds, ChunkMeta};
 use super::footer::Footer;
+use super::rewrite::SourceStatistics;
 use super::thrift::{Damage, Kind, Reader};
 
 /// What a leaf column holds in every row of a file.
@@ -35,6 +37,47 @@ impl Footer {
     pub fn constant(&self, leaf: usize) -> Option<Constant<'_>> {
         let mut reader = Reader::new(&self.metadata[self.row_groups_at..]);
         constant(&mut reader, leaf).expect("the row groups were read once before")
+    }
+
+    /// How many nulls the leaf column at position `leaf` has; `None` where a row group does not say.
+    pub fn null_count(&self, leaf: usize) -> Option<u64> {
+        self.sum(leaf, |chunk| {
+            let values = chunk.num_values?;
+            chunk.null_count.filter(|&nulls| nulls <= values)
+        })
+    }
+
+    /// How many values and nulls the leaf column at position `leaf` has: entries, for a repeated
+    /// one.
+    pub fn num_values(&self, leaf: usize) -> Option<u64> {
+        self.sum(leaf, |chunk| chunk.num_values)
+    }
+
+    /// What the statistics of a chunk, one of the footer's, say of its values.
+    pub fn chunk_statistics(&self, chunk: &ChunkMeta) -> SourceStatistics<'_> {
+        let bytes = self.metadata.get(chunk.thrift.clone()).unwrap_or_default();
+        let found = read_column_chunk(&mut Reader::new(bytes)).unwrap_or_default();
+        SourceStatistics {
+            null_count: chunk.null_count,
+            bounds: match chunk.bounds {
+                Bounds::Exact => found.min.zip(found.max),
+                Bounds::Partial | Bounds::Absent => None,
+            },
+        }
+    }
+
+    fn sum(
+        &self,
+        leaf: usize,
+        number: impl Fn(&ChunkStatistics<'_>) -> Option<i64>,
+    ) -> Option<u64> {
+        let mut reader = Reader::new(&self.metadata[self.row_groups_at..]);
+        let groups = reader.struct_list("row_groups");
+        (0..groups.expect("the row groups were read once before")).try_fold(0u64, |sum, _| {
+            let chunk = read_row_group(&mut reader, leaf);
+            let chunk = chunk.expect("the row groups were read once before");
+            sum.checked_add(u64::try_from(number(&chunk)?).ok()?)
+        })
     }
 
     /// Whether the numbers of the leaf column at position `leaf`, an INT32 or INT64 one, are proven

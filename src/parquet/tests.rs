@@ -286,7 +286,7 @@ fn encrypted_files_are_refused_by_name() {
 }
 
 fn parse(metadata: Vec<u8>) -> Result<Footer, ParquetError> {
-    Footer::parse(Bytes::from(metadata), "part-0.parquet")
+    Footer::parse(Bytes::from(metadata), 4, "part-0.parquet")
 }
 
 fn varint(mut value: u64) -> Vec<u8> {

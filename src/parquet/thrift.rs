@@ -1,9 +1,18 @@
-//! Reading thrift's compact protocol, in which footers are written.
+//! Thrift's compact protocol, in which footers are written.
 //!
 //! See `thrift-compact-protocol.md` of Apache Thrift. A reader never looks beyond its bytes, and a
 //! list that claims more elements than there are bytes left is refused before anything is reserved.
 
+mod write;
+
+#[cfg(test)]
+mod tests;
+
 use super::schema::MAX_DEPTH;
+
+pub(super) use write::{
+    FieldWriter, write_binary, write_bool_element, write_integer, write_struct, write_varint,
+};
 
 /// The type of a field or an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +35,10 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    fn nibble(self) -> u8 {
+        self as u8 + 1
+    }
+
     fn from_nibble(nibble: u8) -> Result<Kind, Damage> {
         Ok(match nibble {
             1 => Kind::True,
@@ -129,6 +142,32 @@ impl<'a> Reader<'a> {
             }
         }
         Err(Damage("a number has more than ten bytes".to_owned()))
+    }
+
+    /// A list of 32-bit numbers.
+    pub(super) fn i32_list(&mut self, name: &str) -> Result<Vec<i32>, Damage> {
+        match self.list()? {
+            (_, 0) => Ok(Vec::new()),
+            (Kind::I32, count) => (0..count).map(|_| self.i32()).collect(),
+            (other, _) => Err(Damage(format!(
+                "the elements of {name} are {other:?} where the format has I32"
+            ))),
+        }
+    }
+
+    /// Passes over the value of a field and returns its bytes.
+    pub(super) fn raw(&mut self, field: Field) -> Result<&'a [u8], Damage> {
+        let before = self.rest;
+        self.skip(field)?;
+        Ok(&before[..before.len() - self.rest.len()])
+    }
+
+    /// Passes over a struct that is an element of a list and returns its bytes.
+    pub(super) fn raw_struct(&mut self) -> Result<&'a [u8], Damage> {
+        self.raw(Field {
+            id: 0,
+            kind: Kind::Struct,
+        })
     }
 
     /// An integer of any width.

@@ -1,0 +1,97 @@
+//! What of the original footer is carried over beside the column chunks.
+
+use super::super::schema::LeafShape;
+use super::super::thrift::{Damage, Kind, Reader};
+use super::super::{Footer, ParquetError};
+
+/// The key-value entries that say how values are to be understood. All others describe the schema
+/// of the original file, and readers that believe them contradict the new one.
+const KEYS: [&str; 4] = [
+    "org.apache.spark.version",
+    "org.apache.spark.timeZone",
+    "org.apache.spark.legacyDateTime",
+    "org.apache.spark.legacyINT96",
+];
+
+/// What is carried over.
+pub(super) struct Carried<'a> {
+    pub(super) version: i32,
+    /// The name of the root of the schema.
+    pub(super) root: &'a [u8],
+    pub(super) key_values: Vec<(&'static str, &'a [u8])>,
+    pub(super) created_by: Option<&'a [u8]>,
+    /// The `ColumnOrder` of each leaf of the file.
+    pub(super) column_orders: Option<Vec<&'a [u8]>>,
+}
+
+impl<'a> Carried<'a> {
+    pub(super) fn read(footer: &'a Footer) -> Result<Carried<'a>, ParquetError> {
+        let mut carried = Carried {
+            version: 1,
+            root: b"schema",
+            key_values: KEYS
+                .iter()
+                .filter_map(|&key| Some((key, footer.key_value(key)?)))
+                .collect(),
+            created_by: None,
+            column_orders: None,
+        };
+        carried
+            .read_fields(
+                &footer.metadata,
+                LeafShape::of_leaves(&footer.columns).len(),
+            )
+            .map_err(|Damage(reason)| footer.malformed(reason))?;
+        Ok(carried)
+    }
+
+    fn read_fields(&mut self, metadata: &'a [u8], leaves: usize) -> Result<(), Damage> {
+        let mut reader = Reader::new(metadata);
+        let mut last = 0;
+        while let Some(field) = reader.field(&mut last)? {
+            match field.id {
+                1 => {
+                    field.expect(Kind::I32, "FileMetaData.version")?;
+                    self.version = reader.i32()?;
+                }
+                2 => {
+                    let mut elements = Reader::new(reader.raw(field)?);
+                    if elements.struct_list("schema")? > 0 {
+                        self.root = name(elements.raw_struct()?)?.unwrap_or(self.root);
+                    }
+                }
+                6 => {
+                    field.expect(Kind::Binary, "FileMetaData.created_by")?;
+                    self.created_by = Some(reader.binary()?);
+                }
+                7 => {
+                    field.expect(Kind::List, "FileMetaData.column_orders")?;
+                    let count = reader.struct_list("column_orders")?;
+                    if count != leaves {
+                        return Err(Damage(format!(
+                            "it orders {count} columns, but its schema has {leaves} leaf columns"
+                        )));
+                    }
+                    let orders = (0..count).map(|_| reader.raw_struct());
+                    self.column_orders = Some(orders.collect::<Result<_, _>>()?);
+                }
+                _ => reader.skip(field)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name in a `SchemaElement`.
+fn name(element: &[u8]) -> Result<Option<&[u8]>, Damage> {
+    let mut reader = Reader::new(element);
+    let mut last = 0;
+    while let Some(field) = reader.field(&mut last)? {
+        if field.id == 4 {
+            field.expect(Kind::Binary, "SchemaElement.name")?;
+            return reader.binary().map(Some);
+        }
+        reader.skip(field)?;
+    }
+    Ok(None)
+}
