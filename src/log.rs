@@ -6,6 +6,7 @@ pub mod actions;
 pub mod checkpoint;
 pub mod checksum;
 pub mod commit;
+pub mod deletion_vector;
 mod error;
 pub mod history;
 pub mod listing;

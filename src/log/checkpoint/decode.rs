@@ -289,7 +289,7 @@ fn check_footer(chunks: &ObjectChunks, path: &str) -> Result<(), String> {
     let start = end
         .checked_sub(length.into())
         .ok_or_else(|| format!("it claims a footer of {length} bytes and has {end}"))?;
-    match Footer::parse(get(start, length)?, path) {
+    match Footer::parse(get(start, length)?, start, path) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
