@@ -4,6 +4,7 @@
 //! synchronous and sees paths as decoded text relative to a store's root, `/`-separated, without a
 //! leading slash, e.g. `_delta_log/00000000000000000000.json` or `region=A%2FA/part-0.parquet`.
 
+pub mod cache;
 mod error;
 mod local;
 mod location;
