@@ -1,6 +1,7 @@
 //! The only place that chooses an errno: exhaustive over every floor's errors, no `_` arm.
 
 use crate::log::LogError;
+use crate::log::deletion_vector::DeletionVectorError;
 use crate::parquet::ParquetError;
 use crate::protocol::ProtocolError;
 use crate::schema::SchemaError;
@@ -16,7 +17,7 @@ pub type Errno = i32;
 pub fn of_tree(error: &TreeError) -> Errno {
     match error {
         TreeError::NotFound { .. } => libc::ENOENT,
-        TreeError::UnknownInode(_) => libc::ESTALE,
+        TreeError::UnknownInode(_) | TreeError::OtherSize(_) => libc::ESTALE,
         TreeError::UnknownHandle(_) => libc::EBADF,
         TreeError::NotADirectory(_) => libc::ENOTDIR,
         TreeError::IsADirectory(_) => libc::EISDIR,
@@ -31,11 +32,11 @@ pub fn of_tree(error: &TreeError) -> Errno {
 pub fn of_view(error: &ViewError) -> Errno {
     match error {
         ViewError::UnknownLayout { .. } | ViewError::UnknownView { .. } => libc::EINVAL,
-        ViewError::HiveColumn { .. }
-        | ViewError::HiveValue { .. }
-        | ViewError::DeletionVector { .. }
-        | ViewError::NotIdentity { .. } => libc::EOPNOTSUPP,
-        ViewError::WrongSize { .. } => libc::EIO,
+        ViewError::HiveColumn { .. } | ViewError::HiveValue { .. } | ViewError::Mismatch { .. } => {
+            libc::EOPNOTSUPP
+        }
+        ViewError::DeletionVector(error) => of_deletion_vector(error),
+        ViewError::Cache { .. } | ViewError::WrongSize { .. } => libc::EIO,
         ViewError::Missing { .. } => libc::ENOENT,
         ViewError::Parquet(error) => of_parquet(error),
         ViewError::Storage(error) => of_storage(error),
@@ -47,8 +48,16 @@ pub fn of_parquet(error: &ParquetError) -> Errno {
     match error {
         ParquetError::NotParquet { .. }
         | ParquetError::FooterLength { .. }
-        | ParquetError::Malformed { .. } => libc::EIO,
-        ParquetError::Encrypted { .. } => libc::EOPNOTSUPP,
+        | ParquetError::Malformed { .. }
+        | ParquetError::DamagedChunk { .. }
+        | ParquetError::ValueOutOfRange { .. }
+        | ParquetError::LargerThanFooter { .. }
+        | ParquetError::DoesNotFit { .. } => libc::EIO,
+        ParquetError::Encrypted { .. }
+        | ParquetError::UnsupportedCompression { .. }
+        | ParquetError::ChunkTooLarge { .. }
+        | ParquetError::NoConversion { .. }
+        | ParquetError::Unpresentable { .. } => libc::EOPNOTSUPP,
         ParquetError::Storage(error) => of_storage(error),
     }
 }
@@ -105,6 +114,18 @@ pub fn of_log(error: &LogError) -> Errno {
         | LogError::CheckpointWithout { .. }
         | LogError::NoUsableCheckpoint { .. } => libc::EUCLEAN,
         LogError::Storage(error) => of_storage(error),
+    }
+}
+
+/// The errno of a [`DeletionVectorError`].
+pub fn of_deletion_vector(error: &DeletionVectorError) -> Errno {
+    match error {
+        DeletionVectorError::Descriptor { .. } => libc::EUCLEAN,
+        DeletionVectorError::Format { .. } | DeletionVectorError::TooLarge { .. } => {
+            libc::EOPNOTSUPP
+        }
+        DeletionVectorError::Damaged { .. } => libc::EIO,
+        DeletionVectorError::Storage { source, .. } => of_storage(source),
     }
 }
 

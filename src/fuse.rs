@@ -16,6 +16,7 @@ mod nodes;
 mod presentation;
 mod report;
 mod slots;
+mod slow;
 mod space;
 mod unmount;
 

@@ -27,9 +27,9 @@ use self::nodes::{Base, InfoFile, Node, Nodes};
 use self::versions::Versions;
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
-use crate::snapshot::{FileId, FileRef, Generation, Table};
-use crate::storage::{Capacity, ObjectReader};
-use crate::view::{Presentation, ViewError};
+use crate::snapshot::{FileId, Generation, ProvenanceView, Table};
+use crate::storage::Capacity;
+use crate::view::{Presentation, PresentedFile, ViewError};
 
 pub use error::TreeError;
 pub use types::{Attr, DirEntry, Entry, NodeKind, Opened, TreeOptions};
@@ -49,7 +49,7 @@ const FOREVER: Duration = Duration::from_secs(86_400);
 const ROOT_NAMES: Duration = Duration::from_secs(1);
 
 enum OpenFile {
-    Data(Box<dyn ObjectReader>),
+    Data(PresentedFile),
     Memory(Arc<[u8]>),
 }
 
@@ -76,7 +76,7 @@ impl Tree {
     /// The tree of a table.
     pub fn new(table: Arc<Table>, options: TreeOptions) -> Tree {
         Tree {
-            versions: Versions::new(table, options.view, options.layout),
+            versions: Versions::new(table, options.view.clone()),
             options,
             nodes: Nodes::default(),
             next_handle: AtomicU64::new(1),
@@ -145,7 +145,21 @@ impl Tree {
                     entry(plain(0, modified), names, lasts)
                 }
             },
-            Node::File { generation, id, .. } => file_entry(ino, &generation.files().get(id)),
+            Node::File {
+                generation,
+                presentation,
+                provenance,
+                id,
+            } => {
+                let presented = PresentedName {
+                    generation: &generation,
+                    presentation: &presentation,
+                    provenance,
+                };
+                let entry = presented.entry(ino, id);
+                self.nodes.tell_size(ino, entry.attr.size);
+                entry
+            }
             Node::Link { target } => entry(plain(target.len() as u64, 0), ROOT_NAMES, FOREVER),
         })
     }
@@ -174,8 +188,16 @@ impl Tree {
             Node::File {
                 generation,
                 presentation,
+                provenance,
                 id,
-            } => (self.open_data(&generation, &presentation, id)?, true),
+            } => {
+                let file = self.open_data(&generation, &presentation, provenance, id)?;
+                // The kernel, and who asked it, go by the size that they were told.
+                if self.nodes.size_told(ino) != Some(file.size()) {
+                    return Err(TreeError::OtherSize(ino));
+                }
+                (OpenFile::Data(file), true)
+            }
             Node::InfoLatest => (memory(self.latest_text()?.into_bytes()), false),
             Node::InfoHistory => (memory(info::history(&*self.table().refresh()?)), false),
             Node::InfoMetrics => (memory(self.metrics()), false),
@@ -205,18 +227,16 @@ impl Tree {
         &self,
         generation: &Generation,
         presentation: &Presentation,
+        provenance: Option<ProvenanceView>,
         id: FileId,
-    ) -> Result<OpenFile, TreeError> {
-        let plan = presentation.open(&generation.files(), id)?;
-        match presentation.carry_out(&plan) {
-            Ok(reader) => Ok(OpenFile::Data(reader)),
-            Err(error) => {
-                if matches!(error, ViewError::Missing { .. }) && self.missing.note(generation, id) {
-                    tracing::warn!(%error, "a live data file is gone");
-                }
-                Err(error.into())
+    ) -> Result<PresentedFile, TreeError> {
+        let plan = presentation.plan(&generation.files(), id, provenance);
+        presentation.open(&plan).map_err(|error| {
+            if matches!(error, ViewError::Missing { .. }) && self.missing.note(generation, id) {
+                tracing::warn!(%error, "a live data file is gone");
             }
-        }
+            error.into()
+        })
     }
 
     fn info_content(
@@ -252,7 +272,7 @@ impl Tree {
         let file = self.open_files.lock().get(&handle).cloned();
         let file = file.ok_or(TreeError::UnknownHandle(handle))?;
         let read = match &*file {
-            OpenFile::Data(reader) => reader.read_at(buffer, offset).map_err(ViewError::Storage)?,
+            OpenFile::Data(reader) => reader.read_at(buffer, offset)?,
             OpenFile::Memory(content) => {
                 let start =
                     usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
@@ -264,6 +284,14 @@ impl Tree {
         Counters::add(&self.counters.reads, 1);
         Counters::add(&self.counters.read_bytes, read as u64);
         Ok(read)
+    }
+
+    /// Whether a read of an open file has to make first what it reads, which may take seconds.
+    pub fn read_takes_long(&self, handle: u64, offset: u64, size: u32) -> bool {
+        match self.open_files.lock().get(&handle).map(Arc::as_ref) {
+            Some(OpenFile::Data(file)) => file.takes_long(offset, size.into()),
+            Some(OpenFile::Memory(_)) | None => false,
+        }
     }
 
     /// Closes a file handle.
@@ -382,10 +410,34 @@ fn newest_time(generation: Arc<Generation>) -> TimestampMs {
     time_of(&generation, generation.newest()).0
 }
 
+/// How files of some version are presented.
+struct PresentedName<'a> {
+    generation: &'a Generation,
+    presentation: &'a Presentation,
+    provenance: Option<ProvenanceView>,
+}
+
+impl PresentedName<'_> {
+    /// The attributes of a presented file, looking at the file for its size where it has to be.
+    fn entry(&self, ino: Ino, id: FileId) -> Entry {
+        let files = self.generation.files();
+        let file = files.get(id);
+        let modified = file.modified;
+        let size = self.presentation.known_size(&file, self.provenance);
+        let plan = match size {
+            Some(size) => return file_entry(ino, size, modified),
+            None => self.presentation.plan(&files, id, self.provenance),
+        };
+        drop(files);
+        let size = self.presentation.sizes(&[plan]).first().copied();
+        file_entry(ino, size.unwrap_or(0), modified)
+    }
+}
+
 /// The attributes of a presented file. Names and contents of files never change.
-fn file_entry(ino: Ino, file: &FileRef<'_>) -> Entry {
+fn file_entry(ino: Ino, size: u64, modified: TimestampMs) -> Entry {
     Entry {
-        attr: Attr::new(ino, NodeKind::File, file.size, file.modified),
+        attr: Attr::new(ino, NodeKind::File, size, modified),
         entry_ttl: FOREVER,
         attr_ttl: FOREVER,
     }

@@ -1,20 +1,29 @@
 //! The bytes and names that a reader of one version sees.
 
+mod composed;
+mod content;
 mod directories;
 mod error;
 pub mod hive;
 pub mod identity;
 pub mod name;
+pub mod plan;
 mod presentation;
+mod presented;
 pub mod report;
+mod rewritten;
 mod version;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::storage::cache::DiskCache;
 
 pub use directories::Directories;
 pub use error::ViewError;
 pub use presentation::{Class, OpenPlan, Presentation};
+pub use presented::PresentedFile;
 pub use version::{VersionError, VersionView};
 
 /// Where partition values stand (`--layout`).
@@ -35,6 +44,27 @@ pub enum View {
     Logical,
     /// The bytes of the data file, under its own path.
     Raw,
+}
+
+/// How the files of a table are presented, and where what is made for them is kept.
+#[derive(Debug, Clone)]
+pub struct ViewOptions {
+    /// What files show.
+    pub view: View,
+    /// Where files stand.
+    pub layout: Layout,
+    /// Where rewritten chunks and sizes are kept.
+    pub cache: Arc<DiskCache>,
+}
+
+impl Default for ViewOptions {
+    fn default() -> ViewOptions {
+        ViewOptions {
+            view: View::default(),
+            layout: Layout::default(),
+            cache: Arc::new(DiskCache::without_directory()),
+        }
+    }
 }
 
 impl Layout {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::options::MountSettings;
 use super::{CliError, MountSpec};
 use crate::snapshot::Table;
+use crate::storage::cache::{DiskCache, default_directory};
 use crate::storage::{TableRoots, open_store};
 use crate::tree::{Tree, TreeOptions};
-use crate::view::VersionError;
+use crate::view::{VersionError, View, ViewOptions};
 
 /// Opens the table and makes its tree. Runs in the process that will serve it: it may start
 /// threads.
@@ -18,11 +20,23 @@ pub(super) fn build_tree(spec: &MountSpec) -> Result<Arc<Tree>, CliError> {
     check_newest(&table)?;
     let options = TreeOptions {
         list_limit: settings.list_limit,
-        view: settings.view,
-        layout: settings.layout,
+        view: ViewOptions {
+            view: settings.view,
+            layout: settings.layout,
+            cache: Arc::new(cache(settings)),
+        },
         timezone: settings.timezone.clone(),
     };
     Ok(Arc::new(Tree::new(Arc::new(table), options)))
+}
+
+/// The cache that the settings ask for. The raw view needs none.
+fn cache(settings: &MountSettings) -> DiskCache {
+    if settings.view == View::Raw {
+        return DiskCache::without_directory();
+    }
+    let directory = settings.cache_dir.clone().or_else(default_directory);
+    DiskCache::open_or_without(directory.as_deref(), settings.cache_size)
 }
 
 /// Builds the newest version, so that the first look at the mount need not, and so that a table

@@ -23,7 +23,7 @@ use crate::log::LogError;
 use crate::snapshot::{FileId, Generation, SnapshotError, Table};
 use crate::storage::{StoreOptions, TableRoots, TableUrl, open_store};
 use crate::tree::names::{parse_time, parse_version};
-use crate::view::{Layout, VersionView, View, report};
+use crate::view::{Layout, VersionView, View, ViewOptions, report};
 
 /// Which table, and how to print.
 #[derive(Debug, Args)]
@@ -242,13 +242,16 @@ pub(super) fn files(args: &FilesArgs) -> Result<(), CliError> {
     let view = VersionView::new(
         target.generation.clone(),
         target.version,
-        match args.view {
-            ViewArg::Logical => View::Logical,
-            ViewArg::Raw => View::Raw,
-        },
-        match args.layout {
-            LayoutArg::Flat => Layout::Flat,
-            LayoutArg::Hive => Layout::Hive,
+        &ViewOptions {
+            view: match args.view {
+                ViewArg::Logical => View::Logical,
+                ViewArg::Raw => View::Raw,
+            },
+            layout: match args.layout {
+                LayoutArg::Flat => Layout::Flat,
+                LayoutArg::Hive => Layout::Hive,
+            },
+            ..ViewOptions::default()
         },
         &[],
     )?;
@@ -317,7 +320,8 @@ fn file_lines(view: &VersionView, ids: &[FileId], check: bool) -> String {
         let name = printable(&name);
         let _: fmt::Result = if check {
             let presentation = view.presentation();
-            let (class, reason) = presentation.class(presentation.open(&files, *id));
+            let (class, reason) =
+                presentation.class(&presentation.plan(&files, *id, view.provenance()));
             let reason = reason.map_or_else(String::new, |reason| format!("  {reason}"));
             let (class, reason) = (class.as_str(), printable(&reason));
             writeln!(

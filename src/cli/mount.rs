@@ -83,6 +83,13 @@ pub(super) struct MountArgs {
     /// A directory or URL outside the table that its files may lie under; may be given repeatedly.
     #[arg(long, value_name = "PREFIX")]
     allow_path: Vec<String>,
+    /// Where what is made for reads is kept [default: $XDG_CACHE_HOME/deltafs; for root
+    /// /var/cache/deltafs, else ~/.cache/deltafs].
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<String>,
+    /// How much of it is kept; the least lately used goes first [default: 10G].
+    #[arg(long, value_name = "SIZE")]
+    cache_size: Option<String>,
     /// The zone of time names without one [default: UTC].
     #[arg(long, value_name = "TZ")]
     timezone: Option<String>,
@@ -118,6 +125,8 @@ impl MountArgs {
             ("layout", &self.layout),
             ("list", &self.list),
             ("refresh", &self.refresh),
+            ("cache-dir", &self.cache_dir),
+            ("cache-size", &self.cache_size),
             ("timezone", &self.timezone),
             ("log-file", &self.log_file),
         ];

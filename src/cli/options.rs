@@ -14,6 +14,9 @@ use crate::view::{Layout, View};
 
 use value::Value;
 
+/// `--cache-size`: 10 GiB.
+const DEFAULT_CACHE_SIZE: u64 = 10 << 30;
+
 /// The options of a mount, all with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountSettings {
@@ -39,6 +42,10 @@ pub struct MountSettings {
     pub refresh: Duration,
     /// Directories (absolute) and URLs outside the table that data files may lie under.
     pub allow_paths: Vec<String>,
+    /// Where what is made for reads is kept; `None` is the user's cache directory.
+    pub cache_dir: Option<PathBuf>,
+    /// How much of it is kept, bytes.
+    pub cache_size: u64,
     /// The zone of time names without one.
     pub timezone: TimeZone,
     /// Where a daemon logs to.
@@ -73,6 +80,8 @@ impl Default for MountSettings {
             list_limit: Some(1000),
             refresh: Duration::from_secs(1),
             allow_paths: Vec::new(),
+            cache_dir: None,
+            cache_size: DEFAULT_CACHE_SIZE,
             timezone: TimeZone::UTC,
             log_file: None,
             passthrough: true,
@@ -213,6 +222,8 @@ impl MountSettings {
             "list" => value.limit().map(|limit| self.list_limit = limit),
             "refresh" => value.seconds().map(|refresh| self.refresh = refresh),
             "allow_path" => value.location().map(|path| self.allow_paths.push(path)),
+            "cache_dir" => value.path().map(|path| self.cache_dir = Some(path)),
+            "cache_size" => value.size().map(|size| self.cache_size = size),
             "timezone" => value.timezone().map(|zone| self.timezone = zone),
             "log_file" => value.path().map(|path| self.log_file = Some(path)),
             "no_passthrough" => value.none().map(|()| self.passthrough = false),

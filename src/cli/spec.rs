@@ -1,9 +1,15 @@
 //! What to mount, where and how.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::options::MountSettings;
 use crate::fuse::{self, Presentation};
+
+/// Threads for a local table are as many as cores, between these bounds: a request waits for a disk
+/// at most. One over a network waits so long that the others must not wait with it.
+const LEAST_THREADS: NonZeroUsize = NonZeroUsize::new(2).expect("not zero");
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(16).expect("not zero");
 
 /// All that a mount needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +52,12 @@ impl MountSpec {
             no_atime: settings.no_atime,
             no_diratime: settings.no_diratime,
             passthrough: settings.passthrough,
+            threads: match self.local_table() {
+                Some(_) => std::thread::available_parallelism().map_or(LEAST_THREADS, |cores| {
+                    cores.clamp(LEAST_THREADS, MOST_THREADS)
+                }),
+                None => MOST_THREADS,
+            },
             presentation: Presentation {
                 uid: settings
                     .uid

@@ -141,8 +141,8 @@ fn wrong_usage_is_exit_code_2() {
     for (arguments, words) in [
         (vec!["mount", table], "MOUNTPOINT"),
         (
-            vec!["mount", table, mountpoint, "--cache-dir", "/x"],
-            "--cache-dir",
+            vec!["mount", table, mountpoint, "--staging-dir", "/x"],
+            "--staging-dir",
         ),
         (
             vec!["mount", table, mountpoint, "-o", "ro,nonsense=1"],

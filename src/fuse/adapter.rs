@@ -24,6 +24,7 @@ use super::listing::{self, Listed};
 use super::nodes::Nodes;
 use super::presentation::Presentation;
 use super::slots::{Identity, Mode, Slots};
+use super::slow::SlowLane;
 use super::space;
 use crate::tree::{Entry, Ino, Opened, TreeError};
 
@@ -39,6 +40,7 @@ pub(super) struct Adapter<N> {
     nodes: Arc<N>,
     shown: Presentation,
     slots: Slots<BackingId>,
+    slow: SlowLane,
     passthrough: bool,
 }
 
@@ -49,6 +51,7 @@ impl<N: Nodes> Adapter<N> {
             nodes,
             shown,
             slots: Slots::new(false),
+            slow: SlowLane::default(),
             passthrough,
         }
     }
@@ -118,6 +121,25 @@ impl<N: Nodes> Adapter<N> {
             }
         }
     }
+}
+
+fn read<N: Nodes>(nodes: &N, ino: Ino, handle: u64, offset: u64, size: u32, reply: ReplyData) {
+    let _span = debug_span!("read", ino, offset, size).entered();
+    READ_BUFFER.with_borrow_mut(|buffer| {
+        let size = size as usize;
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let context = Context {
+            operation: "read",
+            ino,
+        };
+        let wanted = &mut buffer[..size];
+        match call(context, || nodes.read(handle, wanted, offset)) {
+            Ok(count) => reply.data(&buffer[..count.min(size)]),
+            Err(errno) => reply.error(errno),
+        }
+    });
 }
 
 fn identity(file: &File) -> io::Result<Identity> {
@@ -223,22 +245,13 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let _span = debug_span!("read", ino = ino.0, offset, size).entered();
-        READ_BUFFER.with_borrow_mut(|buffer| {
-            let size = size as usize;
-            if buffer.len() < size {
-                buffer.resize(size, 0);
-            }
-            let context = Context {
-                operation: "read",
-                ino: ino.0,
-            };
-            let wanted = &mut buffer[..size];
-            match call(context, || self.nodes.read(handle.0, wanted, offset)) {
-                Ok(count) => reply.data(&buffer[..count.min(size)]),
-                Err(errno) => reply.error(errno),
-            }
-        });
+        if self.nodes.read_takes_long(handle.0, offset, size) {
+            let nodes = self.nodes.clone();
+            self.slow
+                .run(move || read(&*nodes, ino.0, handle.0, offset, size, reply));
+        } else {
+            read(&*self.nodes, ino.0, handle.0, offset, size, reply);
+        }
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {

@@ -17,8 +17,14 @@ pub(super) struct Context {
     pub ino: Ino,
 }
 
-/// Runs `work`. An error is logged once, as a warning unless it only says that nothing is there,
-/// which programs ask all the time; a panic is logged as an error and costs this request alone.
+/// Whether an error is nothing that anybody has to know of: that nothing is there, which programs
+/// ask all the time, or that the kernel has to ask once more.
+fn is_expected(error: &TreeError) -> bool {
+    matches!(error, TreeError::OtherSize(_))
+        || matches!(errno::of_tree(error), libc::ENOENT | libc::ENODATA)
+}
+
+/// Runs `work`. An error is logged once, as a warning unless it is an expected one; a panic is logged as an error and costs this request alone.
 pub(super) fn call<T>(
     context: Context,
     work: impl FnOnce() -> Result<T, TreeError>,
@@ -28,11 +34,10 @@ pub(super) fn call<T>(
         Ok(Err(error)) => {
             let number = errno::of_tree(&error);
             let Context { operation, ino } = context;
-            match number {
-                libc::ENOENT | libc::ENODATA => {
-                    tracing::debug!(operation, ino, errno = number, "{}", with_causes(&error));
-                }
-                _ => tracing::warn!(operation, ino, errno = number, "{}", with_causes(&error)),
+            if is_expected(&error) {
+                tracing::debug!(operation, ino, errno = number, "{}", with_causes(&error));
+            } else {
+                tracing::warn!(operation, ino, errno = number, "{}", with_causes(&error));
             }
             Err(Errno::from_i32(number))
         }

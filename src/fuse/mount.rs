@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +22,6 @@ use super::{FuseError, fusermount, host};
 pub const FS_TYPE: &str = "fuse.deltafs";
 
 const DEVICE: &str = "/dev/fuse";
-
-/// Threads that answer requests. A request that waits for storage holds one.
-const THREADS: usize = 4;
 
 /// What the kernel reads ahead in files that do not pass through it, in KiB: one request of the
 /// largest size it makes. FUSE itself allows 128 KiB only.
@@ -57,6 +55,9 @@ pub struct MountOptions {
     pub no_diratime: bool,
     /// Use kernel passthrough where the kernel allows it.
     pub passthrough: bool,
+    /// How many threads answer requests; one that waits for storage holds its thread. Each request
+    /// wakes the thread that has slept longest, so that more of them than cores cost time.
+    pub threads: NonZeroUsize,
     /// Owner and modes.
     pub presentation: Presentation,
 }
@@ -111,7 +112,7 @@ pub fn mount<N: Nodes>(
         Access::OwnerAndRoot => SessionACL::RootAndOwner,
         Access::Everyone => SessionACL::All,
     };
-    config.n_threads = Some(THREADS);
+    config.n_threads = Some(options.threads.get());
     // Each thread's own channel is made by opening the device once more.
     config.clone_fd = host::open_device(Path::new(DEVICE)).is_ok();
     let adapter = Adapter::new(nodes, options.presentation, options.passthrough);
@@ -226,6 +227,7 @@ mod tests {
             no_atime: false,
             no_diratime: false,
             passthrough: true,
+            threads: NonZeroUsize::MIN,
             presentation: Presentation {
                 uid: 0,
                 gid: 0,

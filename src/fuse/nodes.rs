@@ -26,6 +26,8 @@ pub trait Nodes: Send + Sync + fmt::Debug + 'static {
     fn open(&self, ino: Ino) -> Result<Opened, TreeError>;
     /// See [`Tree::read`].
     fn read(&self, handle: u64, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError>;
+    /// See [`Tree::read_takes_long`].
+    fn read_takes_long(&self, handle: u64, offset: u64, size: u32) -> bool;
     /// See [`Tree::release`].
     fn release(&self, handle: u64);
     /// See [`Tree::opendir`].
@@ -71,6 +73,10 @@ impl Nodes for Tree {
 
     fn read(&self, handle: u64, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError> {
         Tree::read(self, handle, buffer, offset)
+    }
+
+    fn read_takes_long(&self, handle: u64, offset: u64, size: u32) -> bool {
+        Tree::read_takes_long(self, handle, offset, size)
     }
 
     fn release(&self, handle: u64) {

@@ -81,6 +81,24 @@ impl StructType {
     }
 }
 
+impl StructType {
+    /// Whether a column, a nested one perhaps, has another name in data files than in the table.
+    pub fn is_renamed(&self, mode: MappingMode) -> bool {
+        self.fields.iter().any(|field| {
+            field.name_in_files(mode) != field.name || is_renamed(&field.data_type, mode)
+        })
+    }
+}
+
+fn is_renamed(data_type: &DataType, mode: MappingMode) -> bool {
+    match data_type {
+        DataType::Primitive(_) | DataType::Variant => false,
+        DataType::Struct(fields) => fields.is_renamed(mode),
+        DataType::Array(array) => is_renamed(&array.element_type, mode),
+        DataType::Map(map) => is_renamed(&map.key_type, mode) || is_renamed(&map.value_type, mode),
+    }
+}
+
 struct MappingCheck {
     mode: MappingMode,
     /// The columns seen so far by their ids.

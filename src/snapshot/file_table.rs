@@ -117,6 +117,7 @@ pub struct FileTable {
     partitions: Partitions,
     deletion_vectors: Vec<DeletionVector>,
     deletion_vector_ids: HashMap<String, u32>,
+    with_deletion_vector: RoaringBitmap,
     sources: Vec<Arc<str>>,
 }
 
@@ -256,6 +257,9 @@ impl FileTable {
             absolute: file.absolute,
             added_under_known: added_under.is_some(),
         });
+        if wanted != NONE {
+            self.with_deletion_vector.insert(id);
+        }
         let FileTable {
             index,
             rows,
@@ -292,6 +296,11 @@ impl FileTable {
             row.added_under_known = true;
             at = Some(row.previous).filter(|previous| *previous != NONE);
         }
+    }
+
+    /// The logical files that have a deletion vector.
+    pub fn with_deletion_vector(&self) -> &RoaringBitmap {
+        &self.with_deletion_vector
     }
 
     /// The number of a tuple of partition values.

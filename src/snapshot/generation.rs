@@ -53,6 +53,8 @@ pub struct Generation {
     cache: Mutex<LruCache<Version, Arc<Snapshot>>>,
     times: Mutex<CommitTimes>,
     provenance: Mutex<Provenance>,
+    /// Of files with a deletion vector: whether it deletes every row.
+    all_deleted: Mutex<HashMap<FileId, bool>>,
     ended: AtomicBool,
 }
 
@@ -68,6 +70,7 @@ impl Generation {
             cache: Mutex::new(LruCache::new(CACHED_VERSIONS)),
             times: Mutex::default(),
             provenance: Mutex::default(),
+            all_deleted: Mutex::default(),
             ended: AtomicBool::new(false),
         }
     }
@@ -478,6 +481,43 @@ impl Generation {
             );
         }
         Ok(records)
+    }
+
+    /// The live files of a version of which every row is deleted, by what their statistics say of
+    /// the number of their rows. Statistics that cannot be read say nothing.
+    pub fn without_rows(&self, snapshot: &Snapshot) -> RoaringBitmap {
+        let mut found = RoaringBitmap::new();
+        let mut unknown = RoaringBitmap::new();
+        let mut all_deleted = self.all_deleted.lock();
+        let some_deleted = snapshot.files() & self.files().with_deletion_vector();
+        for id in some_deleted {
+            match all_deleted.get(&id) {
+                Some(true) => drop(found.insert(id)),
+                Some(false) => {}
+                None => drop(unknown.insert(id)),
+            }
+        }
+        if unknown.is_empty() {
+            return found;
+        }
+        let records = match self.num_records(&unknown) {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::debug!(%error, "which files have no live rows cannot be told");
+                return found;
+            }
+        };
+        let files = self.files();
+        for id in unknown {
+            let deleted = files.get(id).deletion_vector;
+            let deleted = deleted.map(|vector| vector.descriptor.cardinality);
+            let all = deleted.is_some() && deleted == records.get(&id).copied();
+            all_deleted.insert(id, all);
+            if all {
+                found.insert(id);
+            }
+        }
+        found
     }
 
     /// The `commitInfo` of a version; empty where there is none.

@@ -6,7 +6,7 @@ use super::nodes::{Base, Node};
 use super::{Tree, TreeError};
 use crate::log::LOG_DIR;
 use crate::log::names::LogName;
-use crate::snapshot::{FileId, Generation};
+use crate::snapshot::{FileId, Generation, ProvenanceView};
 use crate::view::{Presentation, report};
 
 /// What the names of all of them begin with.
@@ -33,8 +33,9 @@ fn find(tree: &Tree, node: &Node, name: &str) -> Result<Option<Vec<u8>>, TreeErr
         Node::File {
             generation,
             presentation,
+            provenance,
             id,
-        } => file(generation, presentation, *id, name)?.map(String::into_bytes),
+        } => file(generation, presentation, *provenance, *id, name)?.map(String::into_bytes),
         Node::Root
         | Node::Info
         | Node::InfoLatest
@@ -57,6 +58,7 @@ pub(super) fn list(tree: &Tree, node: &Node) -> Result<Vec<String>, TreeError> {
             generation,
             presentation,
             id,
+            ..
         } => {
             let files = generation.files();
             let file = files.get(*id);
@@ -103,6 +105,7 @@ fn directory(tree: &Tree, base: &Base) -> Result<Vec<(&'static str, String)>, Tr
 fn file(
     generation: &Generation,
     presentation: &Presentation,
+    provenance: Option<ProvenanceView>,
     id: FileId,
     name: &str,
 ) -> Result<Option<String>, TreeError> {
@@ -117,9 +120,9 @@ fn file(
         "user.delta.version" => added_in(&file.statistics.path).map(|version| version.to_string()),
         "user.delta.deletion_vector" => file.deletion_vector.map(|dv| dv.unique_id.clone()),
         "user.delta.class" => {
-            let plan = presentation.open(&files, id);
+            let plan = presentation.plan(&files, id, provenance);
             drop(files);
-            Some(presentation.class(plan).0.as_str().to_owned())
+            Some(presentation.class(&plan).0.as_str().to_owned())
         }
         _ => name.strip_prefix(PARTITION).and_then(|column| {
             let (_, value) = presentation

@@ -35,6 +35,10 @@ pub enum TreeError {
     /// No extended attribute of that name.
     #[error("there is no extended attribute {0:?}")]
     NoAttribute(String),
+    /// A file is not as long as the kernel was told before anybody looked at it. The kernel looks the
+    /// name up again by itself, and is told the right size.
+    #[error("inode {0:#x} has another size than was told before it was opened: open it again")]
+    OtherSize(Ino),
     /// A version cannot be built or read.
     #[error(transparent)]
     Snapshot(Arc<SnapshotError>),

@@ -12,7 +12,7 @@ use super::nodes::{
 use super::{Attr, DirEntry, Entry, Ino, NodeKind, ROOT_NAMES, TreeError, file_entry};
 use crate::base::Version;
 use crate::snapshot::{FileId, Generation};
-use crate::view::VersionView;
+use crate::view::{OpenPlan, VersionView};
 
 /// A name that needs no work.
 pub(super) struct Row {
@@ -221,7 +221,7 @@ impl Listing {
                     first_offset: directories + 3,
                 };
                 if view.is_flat() {
-                    let files = view.snapshot().files();
+                    let files = view.files();
                     let mut ids = files.iter();
                     let Some(first) = u32::try_from(skip).ok().and_then(|skip| files.select(skip))
                     else {
@@ -271,6 +271,9 @@ fn offer_bare(
     ControlFlow::Continue(())
 }
 
+/// How many files are looked at for their sizes together.
+const SIZES_AT_ONCE: usize = 64;
+
 struct FileRows<'a> {
     nodes: &'a Nodes,
     view: &'a VersionView,
@@ -282,11 +285,58 @@ struct FileRows<'a> {
 impl FileRows<'_> {
     fn offer(
         &self,
+        mut ids: impl Iterator<Item = FileId>,
+        first: u64,
+        take: &mut dyn FnMut(&DirEntry<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if !self.plus {
+            return self.offer_some(ids, first, take);
+        }
+        // The kernel asks for attributes at the start of every listing; from then on only where
+        // somebody wants them.
+        let wanted = first > 0;
+        let mut at = first;
+        loop {
+            let some: Vec<FileId> = ids.by_ref().take(SIZES_AT_ONCE).collect();
+            if some.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            if wanted {
+                self.find_sizes(&some);
+            }
+            let count = some.len() as u64;
+            self.offer_some(some.into_iter(), at, take)?;
+            at += count;
+        }
+    }
+
+    /// Looks at those of the files whose sizes are not known.
+    fn find_sizes(&self, ids: &[FileId]) {
+        let presentation = self.view.presentation();
+        let provenance = self.view.provenance();
+        let files = self.view.generation().files();
+        let plans: Vec<OpenPlan> = ids
+            .iter()
+            .filter(|id| {
+                presentation
+                    .known_size(&files.get(**id), provenance)
+                    .is_none()
+            })
+            .map(|id| presentation.plan(&files, *id, provenance))
+            .collect();
+        drop(files);
+        presentation.sizes(&plans);
+    }
+
+    fn offer_some(
+        &self,
         ids: impl Iterator<Item = FileId>,
         first: u64,
         take: &mut dyn FnMut(&DirEntry<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let generation = self.view.generation();
+        let presentation = self.view.presentation();
+        let provenance = self.view.provenance();
         let files = generation.files();
         let mut text = String::new();
         for (at, id) in (first..).zip(ids) {
@@ -300,7 +350,23 @@ impl FileRows<'_> {
             let start = text.len();
             self.view.name(&file, &mut text);
             let ino = file_ino(generation, &text);
-            let entry: Option<Entry> = self.plus.then(|| file_entry(ino, &file));
+            let size = match self.plus {
+                true => presentation
+                    .known_size(&file, provenance)
+                    // What the kernel knows it may have open, and must not be told otherwise of.
+                    .or_else(|| self.nodes.size_told(ino)),
+                false => None,
+            };
+            let entry: Option<Entry> = self.plus.then(|| match size {
+                Some(size) => file_entry(ino, size, file.modified),
+                // Attributes that are not to be believed for any time: who wants them has the
+                // kernel look the name up.
+                None => Entry {
+                    entry_ttl: Duration::ZERO,
+                    attr_ttl: Duration::ZERO,
+                    ..file_entry(ino, 0, file.modified)
+                },
+            });
             take(&DirEntry {
                 name: &text[start..],
                 ino,
@@ -309,11 +375,16 @@ impl FileRows<'_> {
                 entry,
             })?;
             if self.plus {
-                self.nodes.remember(ino, || Node::File {
+                let node = || Node::File {
                     generation: generation.clone(),
-                    presentation: self.view.presentation().clone(),
+                    presentation: presentation.clone(),
+                    provenance,
                     id,
-                });
+                };
+                match size {
+                    Some(size) => self.nodes.remember_file(ino, size, node),
+                    None => self.nodes.remember(ino, node),
+                }
             }
         }
         ControlFlow::Continue(())

@@ -9,11 +9,11 @@ use super::nodes::{
     Base, INFO_HISTORY_INO, INFO_INO, INFO_LATEST_INO, INFO_METRICS_INO, InfoFile, LATEST_INO,
     Node, directory_ino, file_ino, info_ino, link_ino,
 };
-use super::{Entry, Ino, Tree, TreeError, file_entry, names};
+use super::{Entry, Ino, PresentedName, Tree, TreeError, names};
 use crate::base::Version;
 use crate::base::clock::now_ms;
 use crate::log::LogError;
-use crate::snapshot::{FileId, Generation, SnapshotError};
+use crate::snapshot::{FileId, Generation, ProvenanceView, SnapshotError};
 use crate::view::{Presentation, VersionView};
 
 impl Tree {
@@ -198,31 +198,52 @@ impl Tree {
 
     /// A file that `@latest` has listed in the directory `path`.
     fn find_listed(&self, path: &str, name: &str) -> Option<Entry> {
-        let (generation, presentation, id) = self.versions.listed(path, name)?;
-        Some(self.remember_file(&generation, &presentation, id, path, name))
+        let (generation, presentation, provenance, id) = self.versions.listed(path, name)?;
+        Some(self.remember_file(
+            &generation,
+            &presentation,
+            provenance,
+            id,
+            &join(path, name),
+        ))
     }
 
     fn find_file(&self, view: &VersionView, path: &str, name: &str) -> Option<Entry> {
         let generation = view.generation();
         let id = view.find(&generation.files(), path, name)?;
-        Some(self.remember_file(generation, view.presentation(), id, path, name))
+        let presentation = view.presentation();
+        Some(self.remember_file(
+            generation,
+            presentation,
+            view.provenance(),
+            id,
+            &join(path, name),
+        ))
     }
 
     fn remember_file(
         &self,
         generation: &Arc<Generation>,
         presentation: &Arc<Presentation>,
+        provenance: Option<ProvenanceView>,
         id: FileId,
         path: &str,
-        name: &str,
     ) -> Entry {
-        let ino = file_ino(generation, &join(path, name));
-        self.nodes.remember(ino, || Node::File {
-            generation: generation.clone(),
-            presentation: presentation.clone(),
-            id,
-        });
-        file_entry(ino, &generation.files().get(id))
+        let ino = file_ino(generation, path);
+        let presented = PresentedName {
+            generation,
+            presentation,
+            provenance,
+        };
+        let entry = presented.entry(ino, id);
+        self.nodes
+            .remember_file(ino, entry.attr.size, || Node::File {
+                generation: generation.clone(),
+                presentation: presentation.clone(),
+                provenance,
+                id,
+            });
+        entry
     }
 
     /// Tells of an inode that is about to be handed to the kernel, and counts that.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::{Ino, NodeKind, ROOT_INO};
 use crate::base::Version;
 use crate::base::hash::stable_hash64;
-use crate::snapshot::{FileId, Generation};
+use crate::snapshot::{FileId, Generation, ProvenanceView};
 use crate::view::Presentation;
 
 /// `@latest`.
@@ -77,6 +77,7 @@ pub(super) enum Node {
     File {
         generation: Arc<Generation>,
         presentation: Arc<Presentation>,
+        provenance: Option<ProvenanceView>,
         id: FileId,
     },
     /// A spelling of a version, or a time.
@@ -153,6 +154,8 @@ pub(super) fn file_ino(generation: &Generation, path: &str) -> Ino {
 struct Known {
     node: Node,
     lookups: u64,
+    /// Of a data file: the size that the kernel was told last.
+    size: Option<u64>,
 }
 
 /// The inodes that the kernel knows, with how often it was told of each.
@@ -189,8 +192,33 @@ impl Nodes {
             .or_insert_with(|| Known {
                 node: node(),
                 lookups: 0,
+                size: None,
             })
             .lookups += 1;
+    }
+
+    /// Counts one look-up of a data file that comes with its size.
+    pub(super) fn remember_file(&self, ino: Ino, size: u64, node: impl FnOnce() -> Node) {
+        let mut known = self.known.lock();
+        let known = known.entry(ino).or_insert_with(|| Known {
+            node: node(),
+            lookups: 0,
+            size: None,
+        });
+        known.lookups += 1;
+        known.size = Some(size);
+    }
+
+    /// Notes the size of a data file that the kernel is told.
+    pub(super) fn tell_size(&self, ino: Ino, size: u64) {
+        if let Some(known) = self.known.lock().get_mut(&ino) {
+            known.size = Some(size);
+        }
+    }
+
+    /// The size of a data file that the kernel was told last, if it was.
+    pub(super) fn size_told(&self, ino: Ino) -> Option<u64> {
+        self.known.lock().get(&ino)?.size
     }
 
     /// Takes back `count` look-ups; an inode without any is forgotten.

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::Ino;
 use crate::base::clock::TimestampMs;
-use crate::view::{Layout, View};
+use crate::view::ViewOptions;
 
 /// What kind of node an inode is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +98,8 @@ pub struct DirEntry<'a> {
 pub struct TreeOptions {
     /// How many of the newest versions the root lists; `None` for all.
     pub list_limit: Option<usize>,
-    /// What files show.
-    pub view: View,
-    /// Where files stand.
-    pub layout: Layout,
+    /// How files are presented.
+    pub view: ViewOptions,
     /// The zone of time names without an offset.
     pub timezone: TimeZone,
 }
@@ -110,8 +108,7 @@ impl Default for TreeOptions {
     fn default() -> TreeOptions {
         TreeOptions {
             list_limit: Some(1000),
-            view: View::Logical,
-            layout: Layout::Flat,
+            view: ViewOptions::default(),
             timezone: TimeZone::UTC,
         }
     }

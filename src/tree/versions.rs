@@ -11,7 +11,7 @@ use super::TreeError;
 use super::nodes::Base;
 use crate::base::Version;
 use crate::snapshot::{FileId, Generation, ProvenanceView, Table};
-use crate::view::{Layout, Presentation, VersionView, View};
+use crate::view::{Presentation, VersionView, ViewOptions};
 
 /// How many versions keep their names and directories at hand.
 const VIEWS: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
@@ -43,10 +43,17 @@ struct Listed {
     provenance: Option<(ProvenanceView, FileId)>,
 }
 
+/// A file, and how it is presented.
+pub(super) type FoundFile = (
+    Arc<Generation>,
+    Arc<Presentation>,
+    Option<ProvenanceView>,
+    FileId,
+);
+
 pub(super) struct Versions {
     table: Arc<Table>,
-    view: View,
-    layout: Layout,
+    options: ViewOptions,
     views: Mutex<LruCache<Key, Arc<VersionView>>>,
     /// Newest last.
     shown: Mutex<VecDeque<Key>>,
@@ -55,11 +62,10 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    pub(super) fn new(table: Arc<Table>, view: View, layout: Layout) -> Versions {
+    pub(super) fn new(table: Arc<Table>, options: ViewOptions) -> Versions {
         Versions {
             table,
-            view,
-            layout,
+            options,
             views: Mutex::new(LruCache::new(VIEWS)),
             shown: Mutex::default(),
             listed: Mutex::default(),
@@ -91,8 +97,7 @@ impl Versions {
         let view = Arc::new(VersionView::new(
             generation.clone(),
             version,
-            self.view,
-            self.layout,
+            &self.options,
             &presentations,
         )?);
         let mut views = self.views.lock();
@@ -100,7 +105,7 @@ impl Versions {
         // Directories hold each file once more, so few of large versions are kept.
         let weight = |view: &VersionView| match view.is_flat() {
             true => 0,
-            false => view.snapshot().files().len(),
+            false => view.files().len(),
         };
         let mut held: u64 = views.iter().map(|(_, view)| weight(view)).sum();
         while held > FILES_HELD && views.len() > 1 {
@@ -171,11 +176,7 @@ impl Versions {
 
     /// The file that `@latest` has listed as `name` in the directory `path`, however many versions
     /// ago that was, and how it is presented.
-    pub(super) fn listed(
-        &self,
-        path: &str,
-        name: &str,
-    ) -> Option<(Arc<Generation>, Arc<Presentation>, FileId)> {
+    pub(super) fn listed(&self, path: &str, name: &str) -> Option<FoundFile> {
         let generation = self.table.current();
         let listed: Vec<Listed> = self.listed.lock().iter().rev().cloned().collect();
         listed
@@ -186,7 +187,8 @@ impl Versions {
                 let presentation = &listed.presentation;
                 let id = presentation.find_any(&files, listed.provenance, path, name)?;
                 drop(files);
-                Some((generation.clone(), listed.presentation, id))
+                let provenance = listed.provenance.map(|(provenance, _)| provenance);
+                Some((generation.clone(), listed.presentation, provenance, id))
             })
     }
 

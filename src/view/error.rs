@@ -1,6 +1,7 @@
 //! What cannot be presented, and arguments that name no way to present.
 
 use super::identity::Mismatch;
+use crate::log::deletion_vector::DeletionVectorError;
 use crate::parquet::ParquetError;
 use crate::storage::StorageError;
 
@@ -43,32 +44,28 @@ pub enum ViewError {
         /// What readers make of it.
         reason: &'static str,
     },
-    /// Rows of the file are deleted, and it cannot be shown without them yet.
+    /// The deletion vector of the file cannot be read.
+    #[error(transparent)]
+    DeletionVector(#[from] DeletionVectorError),
+    /// The file's columns cannot be shown as the table's.
     #[error(
-        "{path} has a deletion vector ({unique_id}, {cardinality} rows deleted): as it is, it would \
-         show deleted rows; presenting it without them is not supported yet: mount with --view raw \
-         and a reader that applies deletion vectors"
+        "{path} cannot be shown with the table's columns: {mismatch}; mount with --view raw to have \
+         its own bytes"
     )]
-    DeletionVector {
+    Mismatch {
         /// The data file.
         path: String,
-        /// The deletion vector.
-        unique_id: String,
-        /// How many rows it deletes.
-        cardinality: i64,
-    },
-    /// The file's columns are not the table's.
-    #[error(
-        "{path} does not hold the table's columns as they are at this version: {mismatch}; \
-         presenting such a file is not supported yet: mount with {advice}"
-    )]
-    NotIdentity {
-        /// The data file.
-        path: String,
-        /// The first difference.
+        /// The first column in the way.
         mismatch: Mismatch,
-        /// The options that help.
-        advice: &'static str,
+    },
+    /// The cache gave back something else than was put into it.
+    #[error(
+        "what was made of {path} came back from the cache directory changed: check its disk, or give \
+         another --cache-dir"
+    )]
+    Cache {
+        /// The data file.
+        path: String,
     },
     /// The file is not as long as the log says.
     #[error(
@@ -97,5 +94,5 @@ pub enum ViewError {
     },
     /// The file's bytes cannot be had.
     #[error(transparent)]
-    Storage(StorageError),
+    Storage(#[from] StorageError),
 }

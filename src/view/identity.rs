@@ -129,7 +129,7 @@ pub fn compare(
 }
 
 /// The fields that data files have: all but those of type void (PROTOCOL.md, "Primitive Types").
-fn shown_fields(schema: &StructType) -> impl Iterator<Item = &StructField> {
+pub(super) fn shown_fields(schema: &StructType) -> impl Iterator<Item = &StructField> {
     let void = DataType::Primitive(PrimitiveType::Void);
     schema
         .fields
@@ -138,7 +138,7 @@ fn shown_fields(schema: &StructType) -> impl Iterator<Item = &StructField> {
 }
 
 /// A mismatch at one node of the file.
-fn mismatch(column: &str, node: &Node, expected: impl ToString) -> Mismatch {
+pub(super) fn mismatch(column: &str, node: &Node, expected: impl ToString) -> Mismatch {
     Mismatch {
         column: column.to_owned(),
         found: node.to_string(),

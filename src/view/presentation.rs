@@ -1,21 +1,19 @@
 //! How the files of one schema are presented: their names, and the bytes behind them.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use lru::LruCache;
 use parking_lot::Mutex;
 
+use super::content::Contents;
 use super::error::ViewError;
 use super::hive::HiveDirs;
-use super::{Layout, View, identity, name};
-use crate::parquet::Footer;
+use super::presented::PresentedFile;
+use super::{Layout, View, ViewOptions, name};
+use crate::base::clock::TimestampMs;
+use crate::log::actions::DeletionVectorDescriptor;
 use crate::snapshot::{FileId, FileRef, FileTable, ProvenanceView, Snapshot, TableShape};
-use crate::storage::{ObjectReader, StorageError, TableRoots};
-
-/// How many files are remembered as checked.
-const VERDICTS: NonZeroUsize = NonZeroUsize::new(1 << 17).expect("not zero");
+use crate::storage::TableRoots;
 
 /// What kind of work makes the bytes of a presented file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +22,10 @@ pub enum Class {
     Raw,
     /// The data file's own bytes, which are the logical ones.
     Identity,
+    /// The data file's own column chunks, with others and a footer that were made.
+    Composed,
+    /// As composed, and some column chunks are encoded anew.
+    Rewritten,
     /// Not presentable in this release.
     Unsupported,
 }
@@ -34,6 +36,8 @@ impl Class {
         match self {
             Class::Raw => "raw",
             Class::Identity => "identity",
+            Class::Composed => "composed",
+            Class::Rewritten => "rewritten",
             Class::Unsupported => "unsupported",
         }
     }
@@ -42,13 +46,14 @@ impl Class {
 /// Presents the files of all versions that share a schema. Two versions with the same protocol and
 /// metadata present the same logical file by the same name with the same bytes.
 pub struct Presentation {
-    roots: TableRoots,
     view: View,
     layout: Layout,
     snapshot: Arc<Snapshot>,
     hive: Option<HiveDirs>,
-    /// Files found to be identity.
-    identity: Mutex<LruCache<FileId, ()>>,
+    contents: Contents,
+    /// Whether files may be shown as they are, by what the schema tells: without partition columns
+    /// that are to stand in them, and without renamed columns.
+    may_be_original: bool,
     names: Mutex<HashedNames>,
 }
 
@@ -66,10 +71,10 @@ impl Presentation {
     /// the layout cannot show the partition columns.
     pub(super) fn new(
         roots: TableRoots,
-        view: View,
-        layout: Layout,
+        options: &ViewOptions,
         snapshot: Arc<Snapshot>,
     ) -> Result<Presentation, ViewError> {
+        let ViewOptions { view, layout, .. } = *options;
         let hive = match (view, layout) {
             (View::Logical, Layout::Hive) => {
                 Some(HiveDirs::new(&snapshot.metadata().partition_columns)?)
@@ -77,12 +82,18 @@ impl Presentation {
             _ => None,
         };
         Ok(Presentation {
-            roots,
             view,
             layout,
-            snapshot,
             hive,
-            identity: Mutex::new(LruCache::new(VERDICTS)),
+            may_be_original: match (view, snapshot.readable()) {
+                (View::Logical, Ok(shape)) => {
+                    snapshot.metadata().partition_columns.is_empty()
+                        && !shape.schema.is_renamed(shape.mapping)
+                }
+                _ => true,
+            },
+            contents: Contents::new(roots, options.clone(), snapshot.clone()),
+            snapshot,
             names: Mutex::default(),
         })
     }
@@ -99,19 +110,6 @@ impl Presentation {
     /// Whether names depend on where files came from.
     pub(super) fn wants_provenance(&self) -> bool {
         self.view == View::Logical && self.layout == Layout::Flat
-    }
-
-    /// What can be said against presenting a file as it is, from the log alone.
-    fn objection(&self, file: &FileRef<'_>) -> Option<ViewError> {
-        if self.view == View::Raw {
-            return None;
-        }
-        let dv = file.deletion_vector?;
-        Some(ViewError::DeletionVector {
-            path: file.path.to_owned(),
-            unique_id: dv.unique_id.clone(),
-            cardinality: dv.descriptor.cardinality,
-        })
     }
 
     /// The partition columns by their logical names, in the table's order, with a file's values as
@@ -247,16 +245,12 @@ impl Presentation {
         if let Some(id) = self.find_hashed(files, directory, wanted, among) {
             return Some(id);
         }
+        // Where the log does not reach back far enough to tell under which schema a file was added,
+        // its own name means nothing, even if an earlier mount has listed it: that the file's bytes
+        // are what this schema shows does not prove that they are what that one showed.
         let id = self.find_own(files, wanted, among)?;
-        let file = files.get(id);
-        // Where the log does not reach back far enough to tell, an earlier mount may have listed
-        // the file by its own name. That means its own bytes, so that it is no name of a version
-        // that shows others.
-        let is_own = match provenance.and_then(|provenance| provenance.added_under(&file)) {
-            Some(shape) => self.shape().is_some_and(|own| own.fingerprint == shape),
-            None => self.class(self.open(files, id)).1.is_none(),
-        };
-        is_own.then_some(id)
+        let shape = provenance?.added_under(&files.get(id))?;
+        (self.shape()?.fingerprint == shape).then_some(id)
     }
 
     fn find_hashed(
@@ -330,88 +324,85 @@ impl Presentation {
         self.view == View::Logical && self.layout == Layout::Flat
     }
 
-    /// The name of the data file itself, where it could stand in the version directory.
+    /// The name of the data file itself, where it could stand in the version directory: where the
+    /// log does not tell already that other bytes are shown than those of the file.
     pub(super) fn own_name<'a>(&self, file: &FileRef<'a>) -> Option<&'a str> {
-        (!file.absolute && self.layout == Layout::Flat && self.objection(file).is_none())
-            .then(|| name::own_name(file.path))
-            .flatten()
+        (self.may_be_original
+            && !file.absolute
+            && self.layout == Layout::Flat
+            && file.deletion_vector.is_none())
+        .then(|| name::own_name(file.path))
+        .flatten()
     }
 
-    /// Opens the bytes of a presented file.
-    pub fn open(&self, files: &FileTable, id: FileId) -> Result<OpenPlan, ViewError> {
+    /// Whether a file is called by its own name, which promises its own bytes.
+    fn promises_own_bytes(&self, file: &FileRef<'_>, provenance: Option<ProvenanceView>) -> bool {
+        let fingerprint = self.shape().map_or(0, |shape| shape.fingerprint);
+        self.view == View::Logical
+            && provenance.and_then(|provenance| provenance.added_under(file)) == Some(fingerprint)
+            && self.own_name(file).is_some()
+    }
+
+    /// What has to be opened for a presented file.
+    pub fn plan(
+        &self,
+        files: &FileTable,
+        id: FileId,
+        provenance: Option<ProvenanceView>,
+    ) -> OpenPlan {
         let file = files.get(id);
-        if let Some(objection) = self.objection(&file) {
-            return Err(objection);
-        }
-        Ok(OpenPlan {
+        OpenPlan {
             id,
             location: file.location(),
             path: file.path.to_owned(),
             size: file.size,
+            modified: file.modified,
+            deletion_vector: file.deletion_vector.map(|dv| dv.descriptor.clone()),
             partition_values: self
                 .partition_values(&file)
                 .map(|(_, value)| value.map(str::to_owned))
                 .collect(),
-        })
+            promised: self.promises_own_bytes(&file, provenance),
+        }
     }
 
-    /// Carries out what [`Presentation::open`] planned, without the file table.
-    pub fn carry_out(&self, plan: &OpenPlan) -> Result<Box<dyn ObjectReader>, ViewError> {
-        let reader = self
-            .roots
-            .open(&plan.location)
-            .map_err(|error| match error {
-                StorageError::NotFound { .. } => ViewError::Missing {
-                    path: plan.path.clone(),
-                },
-                other => ViewError::Storage(other),
-            })?;
-        if reader.meta().size != plan.size {
-            return Err(ViewError::WrongSize {
-                path: plan.path.clone(),
-                found: reader.meta().size,
-                expected: plan.size,
-            });
+    /// The size of a presented file, where it is known without looking at the file.
+    ///
+    /// A file under its own name is taken to be as long as the log says, as long as the promise
+    /// that its bytes are its own was not found broken by another one. [`PresentedFile::size`] has
+    /// the last word.
+    pub fn known_size(
+        &self,
+        file: &FileRef<'_>,
+        provenance: Option<ProvenanceView>,
+    ) -> Option<u64> {
+        if self.view == View::Raw {
+            return Some(file.size);
         }
-        if self.view == View::Logical && !self.identity.lock().contains(&plan.id) {
-            self.check_identity(plan, &*reader)?;
-            self.identity.lock().put(plan.id, ());
+        if let Some(size) = self.contents.known_size(file.id) {
+            return Some(size);
         }
-        Ok(reader)
+        let kept = self.contents.promises_are_kept() == Some(true);
+        (kept && self.promises_own_bytes(file, provenance)).then_some(file.size)
     }
 
-    fn check_identity(&self, plan: &OpenPlan, reader: &dyn ObjectReader) -> Result<(), ViewError> {
-        let Some(shape) = self.shape() else {
-            return Ok(());
-        };
-        let footer = Footer::read(reader)?;
-        let partition_columns = &self.snapshot.metadata().partition_columns;
-        let shape = identity::TableShape {
-            schema: &shape.schema,
-            partition_columns,
-            mapping: shape.mapping,
-            layout: self.layout,
-        };
-        let values: Vec<Option<&str>> =
-            plan.partition_values.iter().map(Option::as_deref).collect();
-        identity::compare(&footer, &shape, &values).map_err(|mismatch| ViewError::NotIdentity {
-            path: plan.path.clone(),
-            mismatch,
-            advice: if self.layout == Layout::Flat && !partition_columns.is_empty() {
-                "--layout hive, which shows partition values as directories, or --view raw to have \
-                 its own bytes"
-            } else {
-                "--view raw to have its own bytes"
-            },
-        })
+    /// The sizes of presented files, in the order of `plans`, looking at the files where it has to
+    /// be, at several of them at once. Of one that cannot be had it is the size that the log says;
+    /// opening it tells why.
+    pub fn sizes(&self, plans: &[OpenPlan]) -> Vec<u64> {
+        self.contents.sizes(plans)
+    }
+
+    /// Opens the bytes of a presented file.
+    pub fn open(&self, plan: &OpenPlan) -> Result<PresentedFile, ViewError> {
+        self.contents.open(plan)
     }
 
     /// How a file is presented, looking at its footer where the log does not tell; with the reason
     /// where it is not.
-    pub fn class(&self, plan: Result<OpenPlan, ViewError>) -> (Class, Option<ViewError>) {
-        match plan.and_then(|plan| self.carry_out(&plan)) {
-            Ok(_) if self.view == View::Raw => (Class::Raw, None),
-            Ok(_) => (Class::Identity, None),
+    pub fn class(&self, plan: &OpenPlan) -> (Class, Option<ViewError>) {
+        match self.contents.class(plan) {
+            Ok(class) => (class, None),
             Err(error) => (Class::Unsupported, Some(error)),
         }
     }
@@ -420,11 +411,17 @@ impl Presentation {
 /// What has to be opened for a presented file.
 #[derive(Debug)]
 pub struct OpenPlan {
-    id: FileId,
-    location: crate::storage::Location,
-    path: String,
-    size: u64,
-    partition_values: Vec<Option<String>>,
+    pub(super) id: FileId,
+    pub(super) location: crate::storage::Location,
+    pub(super) path: String,
+    /// `add.size`.
+    pub(super) size: u64,
+    /// `add.modificationTime`.
+    pub(super) modified: TimestampMs,
+    pub(super) deletion_vector: Option<DeletionVectorDescriptor>,
+    pub(super) partition_values: Vec<Option<String>>,
+    /// Whether the file's name promises its own bytes.
+    pub(super) promised: bool,
 }
 
 /// The path of a file in the raw view: its own. `None` where that is no path that can be shown, or

@@ -162,11 +162,11 @@ pub fn file_line(
         }
         descriptor
     });
-    let plan = presentation.open(files, id);
-    let (class, reason) = match (&plan, check) {
-        (Ok(_), false) => ("unknown", None),
-        _ => {
-            let (class, reason) = presentation.class(plan);
+    let (class, reason) = match check {
+        false => ("unknown", None),
+        true => {
+            let (class, reason) =
+                presentation.class(&presentation.plan(files, id, view.provenance()));
             (class.as_str(), reason)
         }
     };

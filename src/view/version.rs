@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use roaring::RoaringBitmap;
+
 use super::directories::Directories;
 use super::presentation::{Presentation, raw_path};
-use super::{Layout, View, ViewError};
+use super::{ViewError, ViewOptions};
 use crate::base::Version;
 use crate::snapshot::{
     FileId, FileRef, FileTable, Generation, ProvenanceView, Snapshot, SnapshotError,
@@ -51,6 +53,8 @@ pub struct VersionView {
     snapshot: Arc<Snapshot>,
     presentation: Arc<Presentation>,
     provenance: Option<ProvenanceView>,
+    /// The live files that are shown, where these are not all of the snapshot.
+    shown: Option<RoaringBitmap>,
     directories: OnceLock<Result<Directories, Arc<ViewError>>>,
 }
 
@@ -60,8 +64,7 @@ impl VersionView {
     pub fn new(
         generation: Arc<Generation>,
         version: Version,
-        view: View,
-        layout: Layout,
+        options: &ViewOptions,
         known: &[Arc<Presentation>],
     ) -> Result<VersionView, VersionError> {
         let snapshot = generation.snapshot(version)?;
@@ -70,8 +73,7 @@ impl VersionView {
             Some(known) => known.clone(),
             None => Arc::new(Presentation::new(
                 generation.roots().clone(),
-                view,
-                layout,
+                options,
                 snapshot.clone(),
             )?),
         };
@@ -80,8 +82,16 @@ impl VersionView {
         } else {
             None
         };
+        let shown = match presentation.is_raw() {
+            true => None,
+            false => {
+                let hidden = generation.without_rows(&snapshot);
+                (!hidden.is_empty()).then(|| snapshot.files() - hidden)
+            }
+        };
         let view = VersionView {
             generation,
+            shown,
             snapshot,
             presentation,
             provenance,
@@ -102,6 +112,11 @@ impl VersionView {
     /// The state of the version.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// The live files that are shown: all but those of which every row is deleted.
+    pub fn files(&self) -> &RoaringBitmap {
+        self.shown.as_ref().unwrap_or(self.snapshot.files())
     }
 
     /// The table it belongs to.
@@ -138,7 +153,7 @@ impl VersionView {
         let made = self.directories.get_or_init(|| {
             let mut directories = Directories::default();
             let mut path = String::new();
-            for id in self.snapshot.files() {
+            for id in self.files() {
                 path.clear();
                 self.presentation.directory(&files.get(id), &mut path)?;
                 directories.insert(&path, id);
@@ -193,7 +208,7 @@ impl VersionView {
         {
             return Some(id);
         }
-        let live = |id| self.snapshot.files().contains(id);
+        let live = |id| self.files().contains(id);
         self.presentation
             .find(files, self.provenance, directory, wanted, &live)
     }

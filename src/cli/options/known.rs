@@ -16,6 +16,8 @@ const OWN: &[(&str, Option<&str>)] = &[
     ("list", Some("N|all")),
     ("refresh", Some("SECONDS")),
     ("allow_path", Some("PREFIX")),
+    ("cache_dir", Some("DIR")),
+    ("cache_size", Some("SIZE")),
     ("timezone", Some("TZ")),
     ("log_file", Some("FILE")),
     ("no_passthrough", None),
@@ -153,10 +155,10 @@ mod tests {
     fn every_listed_option_is_accepted() {
         for (name, value) in OWN {
             let example = value.map(|value| match value {
-                "UID" | "GID" | "SECONDS" | "N|all" => "1",
+                "UID" | "GID" | "SECONDS" | "SIZE" | "N|all" => "1",
                 "OCTAL" => "0444",
                 "TZ" => "UTC",
-                "PREFIX" | "FILE" => "/x",
+                "PREFIX" | "FILE" | "DIR" => "/x",
                 choice => choice.split('|').next().unwrap_or(choice),
             });
             let mut settings = MountSettings::default();

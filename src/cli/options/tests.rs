@@ -29,6 +29,7 @@ fn commas_and_backslashes_are_escaped() {
 fn every_option_has_its_effect() {
     let settings = parsed(
         "allow_other,view=raw,layout=hive,list=50,refresh=0.5,allow_path=/x,allow_path=s3://b/y,\
+         cache_dir=/var/c,cache_size=1.5G,\
          timezone=Europe/Berlin,uid=1000,gid=100,log_file=/var/log/x\\,y,umask=027,\
          file_mode=0440,dir_mode=550,no_passthrough,noexec,noatime,nodiratime,fsname=orders",
     );
@@ -44,6 +45,8 @@ fn every_option_has_its_effect() {
         list_limit: Some(50),
         refresh: Duration::from_millis(500),
         allow_paths: vec!["/x".into(), "s3://b/y".into()],
+        cache_dir: Some("/var/c".into()),
+        cache_size: 3 << 29,
         timezone: TimeZone::get("Europe/Berlin").expect("tzdata is installed"),
         log_file: Some("/var/log/x,y".into()),
         passthrough: false,
@@ -106,15 +109,15 @@ fn options_of_stores_are_passed_on() {
 
 #[test]
 fn an_unknown_option_is_named_and_the_known_are_listed() {
-    let unknown = error("ro,cache_dir=/x");
+    let unknown = error("ro,staging_dir=/x");
     assert_eq!(
         unknown,
         OptionError::Unknown {
-            option: "cache_dir".into()
+            option: "staging_dir".into()
         }
     );
     let message = unknown.to_string();
-    assert!(message.contains("\"cache_dir\""), "{message}");
+    assert!(message.contains("\"staging_dir\""), "{message}");
     assert!(message.contains("view=logical|raw"), "{message}");
     let mut sloppy = MountSettings::default();
     assert_eq!(

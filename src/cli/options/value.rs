@@ -107,6 +107,28 @@ impl<'a> Value<'a> {
         Ok(Duration::from_secs_f64(seconds))
     }
 
+    /// A size in bytes: a number with an optional K, M, G or T, powers of 1024.
+    pub fn size(self) -> Result<u64, OptionError> {
+        let expected = "a size such as 512M or 10G";
+        let text = self.required("SIZE")?.trim_end_matches(['B', 'b', 'i']);
+        let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+        let unit: u64 = match text[digits.len()..].to_ascii_uppercase().as_str() {
+            "" => 1,
+            "K" => 1 << 10,
+            "M" => 1 << 20,
+            "G" => 1 << 30,
+            "T" => 1 << 40,
+            _ => return Err(self.bad(expected)),
+        };
+        match digits.parse::<f64>() {
+            // At most 2^53 bytes, which a double counts exactly.
+            Ok(number) if (0.0..=9e15 / unit as f64).contains(&number) => {
+                Ok((number * unit as f64) as u64)
+            }
+            _ => Err(self.bad(expected)),
+        }
+    }
+
     /// A path, made absolute, or a URL.
     pub fn location(self) -> Result<String, OptionError> {
         absolute(self.required("PATH")?).ok_or_else(|| self.bad("a directory or a URL"))

@@ -705,7 +705,7 @@ fn partition_values_in_the_file_are_proven_to_be_those_of_the_log() {
             r#""timestamp""#,
             instant(),
             Some("2024-01-01 00:00:00.123456"),
-            false,
+            true,
         ),
         (
             r#""timestamp_ntz""#,
@@ -735,7 +735,7 @@ fn partition_values_in_the_file_are_proven_to_be_those_of_the_log() {
             r#""decimal(5,2)""#,
             decimal(1_250, 5, 2),
             Some("12.500"),
-            false,
+            true,
         ),
         (
             r#""decimal(5,2)""#,

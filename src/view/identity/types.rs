@@ -6,6 +6,7 @@ use crate::parquet::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeU
 use crate::schema::{ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField};
 
 use super::{Mismatch, mismatch, shown_fields};
+use crate::view::plan::decimal_capacity;
 
 /// Compares fields and types under one mapping mode.
 #[derive(Debug, Clone, Copy)]
@@ -248,28 +249,6 @@ fn same_primitive(
             annotation == same && precision <= decimal_capacity(physical)
         }
         PrimitiveType::Void => false,
-    }
-}
-
-/// The most digits that a decimal so stored can have; 0 where decimals are not stored so. Longer
-/// fixed-length values than 16 bytes are a wider decimal type to readers.
-fn decimal_capacity(physical: PhysicalType) -> u8 {
-    /// By the number of bytes, from 1 on.
-    const DIGITS: [u8; 16] = [2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
-    match physical {
-        PhysicalType::Int32 => 9,
-        PhysicalType::Int64 => 18,
-        PhysicalType::ByteArray => 38,
-        PhysicalType::FixedLenByteArray(length) => {
-            let index = usize::try_from(length)
-                .ok()
-                .and_then(|length| length.checked_sub(1));
-            index
-                .and_then(|index| DIGITS.get(index))
-                .copied()
-                .unwrap_or(0)
-        }
-        _ => 0,
     }
 }
 
