@@ -121,7 +121,7 @@ fn g11_a_listing_of_files_is_one_snapshot() {
 /// A table of so many files, partitioned where `options` want directories.
 fn wide(files: u64, options: TreeOptions) -> (TableBuilder, Tree) {
     let mut action = metadata(&[("id", "long"), ("p", "string")]);
-    if options.layout == deltafs::view::Layout::Hive {
+    if options.view.layout == deltafs::view::Layout::Hive {
         action = action.partitioned_by(&["p"]);
     }
     let mut table = TableBuilder::with_actions([protocol(1, 2), action]);

@@ -8,6 +8,7 @@
 mod support;
 
 mod a_paths;
+mod b_presented;
 mod b_rows;
 mod c_log;
 mod d_timestamps;
@@ -17,7 +18,7 @@ mod g_names;
 use arrow::array::RecordBatch;
 use deltafs::errno;
 use deltafs::tree::{TreeError, TreeOptions};
-use deltafs::view::{Layout, View};
+use deltafs::view::{Layout, View, ViewOptions};
 
 /// A `long` column `id`, which most tables here have.
 const ID: &[(&str, &str)] = &[("id", "long")];
@@ -29,14 +30,20 @@ fn ids(values: impl IntoIterator<Item = i64>) -> RecordBatch {
 
 fn hive() -> TreeOptions {
     TreeOptions {
-        layout: Layout::Hive,
+        view: ViewOptions {
+            layout: Layout::Hive,
+            ..ViewOptions::default()
+        },
         ..TreeOptions::default()
     }
 }
 
 fn raw() -> TreeOptions {
     TreeOptions {
-        view: View::Raw,
+        view: ViewOptions {
+            view: View::Raw,
+            ..ViewOptions::default()
+        },
         ..TreeOptions::default()
     }
 }

@@ -16,9 +16,20 @@ use proptest::prelude::*;
 
 /// An object in memory.
 #[derive(Debug)]
-struct Object {
+pub struct Object {
     meta: ObjectMeta,
     bytes: Vec<u8>,
+}
+
+impl Object {
+    pub fn new(bytes: Vec<u8>) -> Object {
+        let meta = ObjectMeta {
+            path: "hostile.parquet".to_owned(),
+            size: bytes.len() as u64,
+            modified: 0,
+        };
+        Object { meta, bytes }
+    }
 }
 
 impl ObjectReader for Object {
@@ -39,13 +50,7 @@ impl ObjectReader for Object {
 }
 
 fn read(bytes: Vec<u8>) -> Result<Footer, ParquetError> {
-    let size = bytes.len() as u64;
-    let meta = ObjectMeta {
-        path: "hostile.parquet".to_owned(),
-        size,
-        modified: 0,
-    };
-    Footer::read(&Object { meta, bytes })
+    Footer::read(&Object::new(bytes))
 }
 
 /// The thrift bytes of a footer with an `ARROW:schema`, statistics, a list and two row groups.
@@ -195,6 +200,6 @@ proptest! {
     fn anything_that_calls_itself_parquet(middle in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = read([b"PAR1", &middle[..], b"PAR1"].concat());
         let _ = read(file(&middle));
-        let _ = Footer::parse(Bytes::from(middle), "hostile.parquet");
+        let _ = Footer::parse(Bytes::from(middle), 1 << 20, "hostile.parquet");
     }
 }

@@ -7,9 +7,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod allocations;
-mod dice;
+#[path = "../tables/mod.rs"]
+mod tables;
+
+pub mod allocations;
+pub mod dice;
 mod footer;
+pub mod fuzz;
 mod lines;
 mod mutations;
 mod numbers;

@@ -107,7 +107,8 @@ const TELLING: [&[u8]; 26] = [
     b"\xff\xff\xff\x7f",
 ];
 
-fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
+/// Damages some bytes in one to four places, and says how.
+pub fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
     let mut what = Vec::new();
     for _ in 0..=dice.below(3) {
         if bytes.is_empty() {

@@ -10,7 +10,7 @@ use deltafs::base::clock::now_ms;
 use deltafs::errno;
 use deltafs::snapshot::Table;
 use deltafs::tree::{Ino, NodeKind, ROOT_INO, Tree, TreeError, TreeOptions};
-use deltafs::view::{Layout, View};
+use deltafs::view::{Layout, View, ViewOptions};
 
 use super::allocations;
 use super::support::{open_root, read, tree_of};
@@ -40,8 +40,11 @@ pub fn visit(root: &Path) -> usize {
 /// The ways in which a tree can look.
 pub fn layouts() -> [TreeOptions; 3] {
     let of = |view, layout| TreeOptions {
-        view,
-        layout,
+        view: ViewOptions {
+            view,
+            layout,
+            ..ViewOptions::default()
+        },
         ..TreeOptions::default()
     };
     [
@@ -104,7 +107,7 @@ fn look_at_versions(table: &Arc<Table>) {
 
 /// Lists and reads all of a tree. Returns how many data files were listed.
 pub fn look_at_tree(table: &Arc<Table>, options: TreeOptions) -> usize {
-    let layout = options.layout;
+    let layout = options.view.layout;
     let tree = tree_of(table, options);
     let mut files = 0;
     for (name, ino, kind) in listed(&tree, ROOT_INO).unwrap_or_default() {

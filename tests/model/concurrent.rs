@@ -272,7 +272,15 @@ impl Shared {
     }
 
     fn read(&self, ino: Ino) -> Result<Vec<u8>, String> {
-        let opened = Shared::errno(self.tree.open(ino))?;
+        // Where the kernel was told another size, it asks once more.
+        let opened = self.tree.open(ino).or_else(|error| match error {
+            TreeError::OtherSize(_) => {
+                self.tree.getattr(ino)?;
+                self.tree.open(ino)
+            }
+            other => Err(other),
+        });
+        let opened = Shared::errno(opened)?;
         let mut bytes = vec![0; 1 << 14];
         let read = Shared::errno(self.tree.read(opened.handle, &mut bytes, 0));
         self.tree.release(opened.handle);

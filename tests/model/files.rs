@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
@@ -76,12 +79,70 @@ fn sized(kind: Kind, number: usize, size: usize) -> Vec<u8> {
     file
 }
 
+/// A row: each column with its value as text, in order.
+pub type Row = Vec<(String, Option<String>)>;
+
+/// The rows that a table of `columns` shows of file number `number` of a kind, of which `p` is
+/// `partition` where that is given.
+pub fn rows(kind: Kind, number: usize, columns: &[&str], partition: Option<Value>) -> Vec<Row> {
+    let number = number % CONTENTS;
+    (0..rows_of(number))
+        .map(|row| {
+            let value = |column: &str| match column {
+                "id" => Some(id_of(number, row).to_string()),
+                "extra" => kind.extra.then(|| extra_of(row)),
+                _ => partition.or(kind.p).flatten().map(str::to_owned),
+            };
+            let named = |column: &&str| ((*column).to_owned(), value(column));
+            columns.iter().map(named).collect()
+        })
+        .collect()
+}
+
+/// The rows of a file, by its bytes.
+pub fn decode(bytes: &[u8]) -> Result<Vec<Row>, ParquetError> {
+    let bytes = bytes::Bytes::copy_from_slice(bytes);
+    let mut rows = Vec::new();
+    for batch in ParquetRecordBatchReaderBuilder::try_new(bytes)?.build()? {
+        let batch = batch?;
+        let schema = batch.schema();
+        let texts: Vec<(String, ArrayRef)> = schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, column)| Ok((field.name().clone(), cast(column, &DataType::Utf8)?)))
+            .collect::<Result<_, ParquetError>>()?;
+        for row in 0..batch.num_rows() {
+            let value = |(name, texts): &(String, ArrayRef)| {
+                let text = texts
+                    .is_valid(row)
+                    .then(|| texts.as_string::<i32>().value(row));
+                (name.clone(), text.map(str::to_owned))
+            };
+            rows.push(texts.iter().map(value).collect());
+        }
+    }
+    Ok(rows)
+}
+
+fn rows_of(number: usize) -> usize {
+    1 + number % 3
+}
+
+fn id_of(number: usize, row: usize) -> i64 {
+    (number * 10 + row) as i64
+}
+
+fn extra_of(row: usize) -> String {
+    format!("row {row}")
+}
+
 fn write(kind: Kind, number: usize, padding: usize) -> Vec<u8> {
-    let rows = 1 + number % 3;
-    let ids: Int64Array = (0..rows).map(|row| (number * 10 + row) as i64).collect();
+    let rows = rows_of(number);
+    let ids: Int64Array = (0..rows).map(|row| id_of(number, row)).collect();
     let mut columns: Vec<(&str, ArrayRef)> = vec![("id", Arc::new(ids))];
     if kind.extra {
-        let extra = StringArray::from_iter_values((0..rows).map(|row| format!("row {row}")));
+        let extra = StringArray::from_iter_values((0..rows).map(extra_of));
         columns.push(("extra", Arc::new(extra)));
     }
     if let Some(value) = kind.p {

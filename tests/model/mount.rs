@@ -10,9 +10,10 @@ use std::time::Duration;
 use deltafs::errno::{Errno, of_snapshot, of_tree};
 use deltafs::snapshot::Table;
 use deltafs::storage::{StoreOptions, TableRoots, open_store};
-use deltafs::tree::{Entry, Ino, NodeKind, ROOT_INO, Tree, TreeOptions};
+use deltafs::tree::{Attr, Entry, Ino, NodeKind, Opened, ROOT_INO, Tree, TreeError, TreeOptions};
+use deltafs::view::ViewOptions;
 
-use super::reference::{LogicalFile, Mode};
+use super::reference::{Content, LogicalFile, Mode};
 
 /// What a call answers.
 pub type Answer<T> = Result<T, Errno>;
@@ -41,7 +42,7 @@ pub struct Row {
 
 struct KeptFile {
     handle: u64,
-    bytes: Arc<[u8]>,
+    bytes: Vec<u8>,
 }
 
 struct KeptDirectory {
@@ -93,8 +94,11 @@ impl Mount {
         let roots = TableRoots::new(store, &[], &options).expect("no other prefixes");
         let table = Table::open(roots, Duration::ZERO).map_err(|error| of_snapshot(&error))?;
         let options = TreeOptions {
-            view: mode.view(),
-            layout: mode.layout(),
+            view: ViewOptions {
+                view: mode.view(),
+                layout: mode.layout(),
+                ..ViewOptions::default()
+            },
             ..TreeOptions::default()
         };
         Ok(Mount {
@@ -187,8 +191,17 @@ impl Mount {
                 .map_err(|error| error.to_string())?;
             // Where telling more than number and kind takes work, the kernel is told to ask again.
             let is_bare = entry.attr_ttl.is_zero() && stat.attr.kind == entry.attr.kind;
+            // A name that promises the file's own bytes comes with their number, until somebody looks.
+            let is_promise = !row.name.contains('~')
+                && Entry {
+                    attr: Attr {
+                        size: stat.attr.size,
+                        ..entry.attr
+                    },
+                    ..entry
+                } == stat;
             ensure!(
-                is_bare || stat == entry,
+                is_bare || is_promise || stat == entry,
                 "{row:?}: readdirplus {entry:?}, stat {stat:?}"
             );
         }
@@ -286,11 +299,24 @@ impl Mount {
         Ok(Ok(files))
     }
 
+    /// Opens a file as the kernel does: where the size that it was told is not the file's, it asks
+    /// once more.
+    fn open(&self, ino: Ino) -> Answer<Opened> {
+        let opened = self.tree.open(ino).or_else(|error| match error {
+            TreeError::OtherSize(_) => {
+                self.tree.getattr(ino)?;
+                self.tree.open(ino)
+            }
+            other => Err(other),
+        });
+        opened.map_err(|error| of_tree(&error))
+    }
+
     /// The bytes of a file, opened for the purpose.
     pub fn read_file(&mut self, ino: Ino) -> Result<Answer<Vec<u8>>, Fault> {
-        let opened = match self.tree.open(ino) {
+        let opened = match self.open(ino) {
             Ok(opened) => opened,
-            Err(error) => return Ok(Err(of_tree(&error))),
+            Err(errno) => return Ok(Err(errno)),
         };
         let read = self.read_handle(opened.handle);
         self.tree.release(opened.handle);
@@ -327,8 +353,12 @@ impl Mount {
     }
 
     /// Opens a file and keeps it open.
-    pub fn keep_file(&mut self, ino: Ino, bytes: Arc<[u8]>) -> Result<(), Fault> {
-        let opened = self.tree.open(ino).map_err(|error| error.to_string())?;
+    pub fn keep_file(&mut self, ino: Ino, content: &Content) -> Result<(), Fault> {
+        let opened = self.open(ino).map_err(|errno| format!("errno {errno}"))?;
+        let bytes = self.read_handle(opened.handle)?;
+        if let Some(difference) = content.difference(&bytes) {
+            return Err(difference);
+        }
         self.files.push(KeptFile {
             handle: opened.handle,
             bytes,
@@ -344,7 +374,7 @@ impl Mount {
         };
         let bytes = self.read_handle(file.handle)?;
         ensure!(
-            bytes == *file.bytes,
+            bytes == file.bytes,
             "a file kept open has other bytes than when it was opened"
         );
         Ok(())

@@ -181,6 +181,7 @@ impl Site {
             kind,
             value,
             bytes,
+            number: number + 17 * self.table(),
             modified: self.clock,
             added_under: schema,
             exists: true,

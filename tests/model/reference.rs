@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deltafs::errno::Errno;
 use deltafs::view::{Layout, View};
 
-use super::files::{Kind, Value};
+use super::files::{Kind, Row, Value, decode, rows};
 
 /// How a table is mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,11 +74,41 @@ pub struct DataFile {
     /// What `partitionValues` says of `p`; `None` where it says nothing.
     pub value: Option<Value>,
     pub bytes: Arc<[u8]>,
+    /// By which the content was made.
+    pub number: usize,
     pub modified: i64,
     /// The schema of the version that first added it.
     pub added_under: usize,
     /// Whether it is there (VACUUM removes it).
     pub exists: bool,
+}
+
+/// What a presented file holds.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+    /// These rows, in whatever bytes.
+    Rows(Vec<Row>),
+}
+
+impl Content {
+    /// What is wrong with `bytes`, if anything.
+    pub fn difference(&self, bytes: &[u8]) -> Option<String> {
+        match self {
+            Content::Bytes(right) if **right == *bytes => None,
+            Content::Bytes(right) => Some(format!(
+                "{} bytes, expected {} others",
+                bytes.len(),
+                right.len()
+            )),
+            Content::Rows(right) => match decode(bytes) {
+                Ok(rows) if rows == *right => None,
+                Ok(rows) => Some(format!("the rows {rows:?}, expected {right:?}")),
+                Err(error) => Some(format!("{} bytes: {error}", bytes.len())),
+            },
+        }
+    }
 }
 
 /// A file of a table by its number.
@@ -191,9 +221,13 @@ impl History {
     }
 
     /// Whether a file has a name that it can keep.
-    pub fn may_keep_name(&self, (file, dv): &LogicalFile, mode: Mode) -> bool {
+    pub fn may_keep_name(&self, (file, dv): &LogicalFile, schema: usize, mode: Mode) -> bool {
         let path = &self.files[*file].path;
-        mode == Mode::Flat && dv.is_none() && !path.contains(['/', ':']) && !path.starts_with('_')
+        mode == Mode::Flat
+            && dv.is_none()
+            && !SCHEMAS[schema].partitioned
+            && !path.contains(['/', ':'])
+            && !path.starts_with('_')
     }
 
     /// Whether the bytes of a file are what a table of this schema shows of it.
@@ -207,24 +241,33 @@ impl History {
         file.kind.columns() == shown && (!in_file || file.kind.p == Some(file.value.flatten()))
     }
 
-    /// What opening a live file gives: its bytes, or an error.
+    /// What opening a live file gives, or an error.
     pub fn opened(
         &self,
         (file, dv): &LogicalFile,
         schema: usize,
         mode: Mode,
-    ) -> Result<Arc<[u8]>, Errno> {
+    ) -> Result<Content, Errno> {
         let file = &self.files[*file];
-        if mode != Mode::Raw && dv.is_some() {
-            return Err(libc::EOPNOTSUPP);
-        }
-        if !file.exists {
+        // The files of deletion vectors are not there.
+        if !file.exists || (mode != Mode::Raw && dv.is_some()) {
             return Err(libc::ENOENT);
         }
-        if mode != Mode::Raw && !self.is_identity(file, schema, mode) {
-            return Err(libc::EOPNOTSUPP);
+        if mode == Mode::Raw || self.is_identity(file, schema, mode) {
+            return Ok(Content::Bytes(file.bytes.clone()));
         }
-        Ok(file.bytes.clone())
+        let schema = &SCHEMAS[schema];
+        let hidden = schema.partitioned && mode == Mode::Hive;
+        let columns: Vec<&str> = (schema.columns.iter().copied())
+            .filter(|column| !(hidden && *column == "p"))
+            .collect();
+        let partition = schema.partitioned.then(|| file.value.flatten());
+        Ok(Content::Rows(rows(
+            file.kind,
+            file.number,
+            &columns,
+            partition,
+        )))
     }
 
     /// The version that a time means, by the commit files that are there.

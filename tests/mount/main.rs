@@ -3,6 +3,10 @@
 // Tests make and break tables with the plain file system.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
+#[path = "../support/mod.rs"]
+mod support;
+
+mod presented;
 mod rig;
 
 use std::fs::{self, File};

@@ -115,6 +115,7 @@ impl Rig {
             .args([env!("CARGO_BIN_EXE_deltafs"), "mount", "-f"])
             .args([self.table(), self.at("")])
             .args(arguments)
+            .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
             .stdin(Stdio::null())
             .spawn()
             .expect("can be run");
@@ -155,8 +156,14 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
-    fn drop(&mut self) {
+impl Rig {
+    /// Where mounts keep what they make.
+    pub fn cache(&self) -> PathBuf {
+        self.directory.path().join("cache/deltafs")
+    }
+
+    /// Unmounts what is mounted.
+    pub fn unmount(&mut self) {
         let Some(Serving { finished, watchdog }) = self.serving.take() else {
             return;
         };
@@ -167,6 +174,12 @@ impl Drop for Rig {
             assert!(unmounted.is_ok_and(|status| status.success()));
             assert!(told.is_ok() && joined.is_ok());
         }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.unmount();
     }
 }
 

@@ -100,7 +100,10 @@ fn partition_values_are_found_by_physical_name() {
     ]);
     table.commit([]);
     let tree = table.tree_with(deltafs::tree::TreeOptions {
-        layout: deltafs::view::Layout::Hive,
+        view: deltafs::view::ViewOptions {
+            layout: deltafs::view::Layout::Hive,
+            ..deltafs::view::ViewOptions::default()
+        },
         ..Default::default()
     });
     assert_eq!(crate::support::list(&tree, "@v0").unwrap(), ["b=1"]);

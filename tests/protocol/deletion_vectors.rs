@@ -82,3 +82,35 @@ fn vectors_count_without_the_property() {
         );
     }
 }
+
+/// A file of which every row is deleted has nothing to show: it is live, and not listed.
+#[test]
+fn a_file_without_live_rows_is_not_listed() {
+    let vector = |cardinality: i64| json!({"storageType": "u", "pathOrInlineDv": "x", "offset": cardinality, "sizeInBytes": 40, "cardinality": cardinality});
+    let of = |path: &str, cardinality: i64, records: serde_json::Value| {
+        add(path)
+            .dv(&vector(cardinality))
+            .stats(json!({ "numRecords": records }))
+    };
+    let mut table =
+        TableBuilder::with_actions([table_features(&["deletionVectors"]), metadata(ID)]);
+    table.commit([
+        of("all.parquet", 3, json!(3)),
+        of("some.parquet", 2, json!(3)),
+        of("unknown.parquet", 3, json!(null)),
+        add("whole.parquet").stats(json!({"numRecords": 0})),
+    ]);
+    let stems = |table: &TableBuilder, version: &str| -> Vec<String> {
+        let names = crate::support::list(&table.tree(), version).unwrap();
+        let stem = |name: &String| name.split(['~', '.']).next().unwrap_or_default().to_owned();
+        let mut stems: Vec<String> = names.iter().map(stem).collect();
+        stems.sort();
+        stems
+    };
+    let expected = ["some", "unknown", "whole"];
+    assert_eq!(stems(&table, "@v1"), expected);
+    assert_eq!(table.live(1).len(), 4);
+    table.checkpoint(1, Checkpoint::Classic);
+    table.delete_commits(0..=1);
+    assert_eq!(stems(&table, "@v1"), expected);
+}

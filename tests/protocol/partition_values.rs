@@ -84,7 +84,10 @@ fn values_come_from_the_log_and_not_from_the_path() {
         TableBuilder::with_actions([protocol(1, 2), metadata(&columns).partitioned_by(&["p"])]);
     table.commit([add("p=2/f.parquet").partition("p", "1")]);
     let tree = table.tree_with(deltafs::tree::TreeOptions {
-        layout: deltafs::view::Layout::Hive,
+        view: deltafs::view::ViewOptions {
+            layout: deltafs::view::Layout::Hive,
+            ..deltafs::view::ViewOptions::default()
+        },
         ..Default::default()
     });
     let paths = crate::support::list_all(&tree, "@v1").unwrap();

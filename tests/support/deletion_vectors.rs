@@ -25,8 +25,20 @@ pub fn inline_vector(rows: &[u64]) -> Value {
     })
 }
 
+/// The bytes of a deletion vector file with these serialised vectors, the first of which begins at
+/// byte 1.
+pub fn vector_file(vectors: &[&[u8]]) -> Vec<u8> {
+    let mut file = vec![1];
+    for vector in vectors {
+        file.extend((vector.len() as u32).to_be_bytes());
+        file.extend_from_slice(vector);
+        file.extend(crc32fast::hash(vector).to_be_bytes());
+    }
+    file
+}
+
 /// Z85 (<https://rfc.zeromq.org/spec/32/>), padded with zeros to whole groups of four bytes.
-fn z85(bytes: &[u8]) -> String {
+pub fn z85(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 85] =
         b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
     let mut text = String::new();

@@ -30,7 +30,7 @@ pub use checkpoint::{Checkpoint, batch_of, parquet_of};
 pub use data::{
     batch, booleans, column, ints, longs, parquet, parquet_compressed, parquet_longs, strings,
 };
-pub use deletion_vectors::{inline_vector, serialized_vector};
+pub use deletion_vectors::{inline_vector, serialized_vector, vector_file, z85};
 pub use logs::{Logs, logged};
 pub use reference::{LogicalFile, Reference};
 pub use table::{TableBuilder, generation_of, live, open_root, ranges, roots, versions};

@@ -266,7 +266,7 @@ impl World {
                     own || hash_of(name).is_some(),
                     "{path:?} is no presented name"
                 );
-                let may = history.may_keep_name(&file, self.mode);
+                let may = history.may_keep_name(&file, state.schema, self.mode);
                 let same = history.files[number].added_under == state.schema;
                 ensure!(
                     !own || (may && same),

@@ -1,14 +1,12 @@
 //! Names: what each means for ever, where it is found, what it opens.
 
-use std::sync::Arc;
-
 use deltafs::tree::{Entry, Ino, NodeKind};
 
 use super::World;
 use super::listings::{Seen, hash_of, number_of};
 use crate::mount::{Answer, Fault, ensure};
 use crate::others::choose;
-use crate::reference::{LogicalFile, Mode, Verdict};
+use crate::reference::{Content, LogicalFile, Mode, Verdict};
 
 /// What a name stands for, for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,10 +100,25 @@ impl World {
         path: &str,
         ino: Ino,
         file: &LogicalFile,
-        right: Answer<Arc<[u8]>>,
+        right: Answer<Content>,
     ) -> Result<(), Fault> {
         let data = &self.history().files[file.0];
         let (size, modified) = (data.bytes.len() as u64, data.modified);
+        let read = self.mount().read_file(ino)?;
+        let fault = match (&read, &right) {
+            (Ok(bytes), Ok(right)) => right.difference(bytes),
+            (Err(read), Err(right)) if read == right => None,
+            (Ok(bytes), Err(right)) => {
+                Some(format!("{} bytes, expected errno {right}", bytes.len()))
+            }
+            (Err(read), _) => Some(format!("errno {read}, expected {right:?}")),
+        };
+        if let Some(fault) = fault {
+            return Err(format!("opening {path:?} gives {fault}"));
+        }
+        // Of a file that cannot be had, the size may be what it was when it could.
+        let gone = read.is_err();
+        let size = read.map_or(size, |bytes| bytes.len() as u64);
         let stat = self
             .mount()
             .tree
@@ -113,17 +126,10 @@ impl World {
             .map_err(|error| error.to_string())?;
         ensure!(
             stat.attr.kind == NodeKind::File
-                && stat.attr.size == size
+                && (gone || stat.attr.size == size)
                 && stat.attr.modified == modified
                 && stat.attr.permissions == 0o444,
             "{path:?} has {size} bytes of {modified}, stat says {stat:?}"
-        );
-        let read = self.mount().read_file(ino)?;
-        ensure!(
-            read.as_deref() == right.as_deref(),
-            "opening {path:?} gives {}, expected {}",
-            said(&read),
-            said(&right)
         );
         Ok(())
     }
@@ -147,15 +153,11 @@ impl World {
             Some(schema) => Some(schema == state.schema),
             None => {
                 let due = self.history().files[*number].added_under == state.schema;
-                let opens = self
-                    .history()
-                    .opened(&meaning.file, state.schema, self.mode)
-                    .is_ok();
                 match self.is_certain(version) {
                     true => Some(due),
-                    // Where nobody can tell any more whether a file may keep its own name, that
-                    // stays good for those bytes that are the logical ones.
-                    false => (due && opens).then_some(true),
+                    // Nobody can tell any more, except who has told before.
+                    false if due => None,
+                    false => Some(false),
                 }
             }
         }
@@ -230,8 +232,8 @@ impl World {
             let opened = self.history().opened(&shown.file, shown.schema, self.mode);
             let is_own = self.meaning(path).schema.is_none();
             let is_certain = self.is_certain(shown.version);
-            if is_own && !is_certain && opened.is_err() && entry == Err(libc::ENOENT) {
-                // Where the log does not tell any more, a file's own name stays good for bytes only.
+            if is_own && !is_certain && entry == Err(libc::ENOENT) {
+                // Where the log does not tell any more, a file's own name means nothing.
                 return Ok(());
             }
             let entry =
@@ -247,19 +249,12 @@ impl World {
         }
         match entry {
             Ok(entry) => {
-                // A name of an older version. Whichever: its own bytes, or none.
+                // A name of an older version.
                 let Meaning { file, schema } = self.meaning(path).clone();
                 let schema = schema.unwrap_or(self.history().files[file.0].added_under);
                 self.bind(self.site.table(), path, entry.attr.ino, &file, schema)?;
-                let right = self.history().files[file.0].bytes.clone();
-                let read = self.mount().read_file(entry.attr.ino)?;
-                ensure!(
-                    read.as_deref().is_ok_and(|read| *read == *right)
-                        || matches!(read, Err(libc::ENOENT | libc::EOPNOTSUPP)),
-                    "opening {place:?} gives {}",
-                    said(&read)
-                );
-                Ok(())
+                let right = self.history().opened(&file, schema, self.mode);
+                self.check_open(&place, entry.attr.ino, &file, right)
             }
             Err(errno) => {
                 let right = errno == libc::ENOENT || (!exact && errno == libc::EUCLEAN);
@@ -281,7 +276,7 @@ impl World {
         let right = self
             .history()
             .opened(&(number, dv), state.schema, self.mode);
-        let Ok(bytes) = right else {
+        let Ok(content) = right else {
             return Ok(());
         };
         let directory = self.mount().directory(&format!("@v{version}"));
@@ -294,14 +289,6 @@ impl World {
         let path = path.ok_or_else(|| format!("@v{version} does not list file {number}"))?;
         let entry = self.mount().lookup_path(directory, path);
         let entry = entry.map_err(|errno| format!("@v{version}/{path}: errno {errno}"))?;
-        self.mount().keep_file(entry.attr.ino, bytes)
-    }
-}
-
-/// What a read gave, in few words.
-fn said(read: &Answer<impl AsRef<[u8]>>) -> String {
-    match read {
-        Ok(bytes) => format!("{} bytes", bytes.as_ref().len()),
-        Err(errno) => format!("errno {errno}"),
+        self.mount().keep_file(entry.attr.ino, &content)
     }
 }
