@@ -13,7 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import golden, live, readers, tables
+from . import faults, golden, live, readers, reads, tables
+from .environments import MORE, OLD, TODAY, Environment
 from .product import Deltafs, default_binary
 from .report import Report, table
 
@@ -32,6 +33,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     report, deltafs = Report(), Deltafs(args.deltafs.resolve())
     work = Path(os.path.realpath(tempfile.mkdtemp(prefix="deltafs-interop-")))
+    # What other versions of deltafs kept is not met, and nothing is left behind.
+    os.environ["XDG_CACHE_HOME"] = str(work / "cache")
     try:
         cases = _cases(args, work, report)
         if not cases:
@@ -39,7 +42,8 @@ def main() -> int:
         if "golden" in args.stages:
             _golden(cases, deltafs, report)
         if "readers" in args.stages:
-            _readers(cases, deltafs, report, work)
+            _readers(cases, _environments(args, report), deltafs, report, work)
+            report.expect_known([c.name for c in cases])
     finally:
         _remove(work)
     return report.summary()
@@ -61,6 +65,11 @@ def _arguments() -> argparse.Namespace:
         type=Path,
         default=Path(os.environ.get("DELTAFS_CORPUS", ROOT / ".." / "shared" / "corpus")),
         help="directory with golden/ and other/ [$DELTAFS_CORPUS, else ../shared/corpus]",
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--all-readers", action="store_true", help="fastparquet and daft too")
+    chosen.add_argument(
+        "--old-readers", action="store_true", help="pyarrow, pandas, polars and DuckDB of 2024 instead of today's"
     )
     parser.add_argument("--table", default="*", help="only tables whose name matches this pattern")
     args = parser.parse_args()
@@ -90,19 +99,37 @@ def _golden(cases: list[tables.Case], deltafs: Deltafs, report: Report) -> None:
     print(f"({time.monotonic() - started:.0f} s)")
 
 
-def _readers(cases: list[tables.Case], deltafs: Deltafs, report: Report, work: Path) -> None:
+def _environments(args: argparse.Namespace, report: Report) -> list[Environment]:
+    """The readers to take, without those that could not be installed."""
+    wanted = [OLD] if args.old_readers else [TODAY, MORE] if args.all_readers else [TODAY]
+    found = [e for e in wanted if e.python.exists()]
+    for missing in wanted:
+        if missing not in found:
+            names = ", ".join(missing.label(n) for n in missing.flat)
+            report.skip(f"readers {names}", f"{missing.python} is not there: scripts/interop could not install them")
+    return found
+
+
+def _readers(
+    cases: list[tables.Case], environments: list[Environment], deltafs: Deltafs, report: Report, work: Path
+) -> None:
     print("\n== rows that Parquet readers see on a mount", flush=True)
     if not os.path.exists("/dev/fuse"):
         report.skip("mounts", "/dev/fuse is not there: load the fuse module, or run where it may be used")
         return
     started, rows = time.monotonic(), []
+    reads.check_specimens(environments, report, work / "specimens")
     for case in cases:
         scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="t-", dir=work)))
-        rows.append(readers.run(case, deltafs, report, scratch).row())
+        rows.append(readers.run(case, environments, deltafs, report, scratch).row())
         shutil.rmtree(scratch, ignore_errors=True)
     table(readers.HEADERS, rows)
     scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="live-", dir=work)))
-    print(f"and {live.run(deltafs, report, scratch)} reads while delta-rs wrote")
+    print(f"and {live.run(environments, deltafs, report, scratch)} reads while delta-rs wrote")
+    shown = [[f.reader, len(f.seen), f.reason] for f in faults.FAULTS if f.seen]
+    if shown:
+        print("\n== what readers make of any Parquet file, so of a mount too")
+        table(["reader", "reads", "fault"], shown)
     print(f"({time.monotonic() - started:.0f} s)")
 
 

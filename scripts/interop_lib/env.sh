@@ -17,11 +17,11 @@ need_packages() {
     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" > /dev/null; }
 }
 
-# Prints the name of a Python of at least 3.11.
+# Prints the name of a Python from 3.FIRST to 3.LAST.
 find_python() {
-  local name
-  for name in python3 python3.13 python3.12 python3.11; do
-    if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+  local first=$1 last=$2 name
+  for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
+    if "$name" -c "import sys; sys.exit(not (3, $first) <= sys.version_info[:2] <= (3, $last))" 2> /dev/null; then
       echo "$name"
       return
     fi
@@ -29,21 +29,41 @@ find_python() {
   return 1
 }
 
-# Makes ROOT/.venv with the packages of scripts/requirements.txt. A stamp of what was installed makes the second time quick.
+# Makes ROOT/.venv with the packages of scripts/requirements.txt.
 ensure_venv() {
-  local root=$1 python stamp
-  local venv=$root/.venv wanted=$root/scripts/requirements.txt
+  make_venv "$1/.venv" "$1/scripts/requirements.txt" 11 99
+}
+
+# Makes the environment VENV with the packages that REQUIREMENTS pins, by a Python from 3.FIRST to 3.LAST. A stamp of
+# what was installed makes the second time quick.
+make_venv() {
+  local venv=$1 wanted=$2 first=$3 last=$4 python stamp
   stamp=$(sha256sum < "$wanted")
   if [ "$(cat "$venv/.interop-stamp" 2> /dev/null)" = "$stamp" ] && "$venv/bin/python" -c '' 2> /dev/null; then
     return
   fi
-  if ! python=$(find_python); then
-    need_packages python3 python3-venv || return 1
-    python=$(find_python) || { echo "error: Python 3.11 or newer is needed, found $(python3 --version 2>&1)" >&2; return 1; }
+  if ! python=$(find_python "$first" "$last"); then
+    if [ "$last" = 99 ]; then
+      need_packages python3 python3-venv || return 1
+      python=$(find_python "$first" "$last")
+    else
+      python=$(fetch_python "$venv-python" "3.$last")
+    fi || { echo "error: Python 3.$first to 3.$last is needed, found $(python3 --version 2>&1)" >&2; return 1; }
   fi
   "$python" -c 'import ensurepip' 2> /dev/null || need_packages python3-venv || return 1
-  echo "installing scripts/requirements.txt into $venv"
+  echo "installing ${wanted##*/} into $venv"
   "$venv/bin/python" -c '' 2> /dev/null || timeout 300 "$python" -m venv --clear "$venv" || return 1
   timeout 900 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
   echo "$stamp" > "$venv/.interop-stamp"
+}
+
+# Installs a Python of that VERSION below DIRECTORY by way of uv, and prints its path.
+fetch_python() {
+  local directory=$1 version=$2
+  {
+    "$(find_python 9 99)" -m venv --clear "$directory" &&
+      "$directory/bin/python" -m pip install --quiet --disable-pip-version-check uv==0.13.9 &&
+      UV_PYTHON_INSTALL_DIR=$directory/pythons timeout 600 "$directory/bin/uv" python install "$version"
+  } >&2 || return 1
+  UV_PYTHON_INSTALL_DIR=$directory/pythons "$directory/bin/uv" python find --no-project --managed-python "$version"
 }

@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import posixpath
 import re
+import struct
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
@@ -182,9 +183,11 @@ def _spelled(snapshot: Snapshot, values: tuple[tuple[str, str | None], ...]) -> 
         if not value:
             return "NULL"  # the empty string is null too
         if types.get(name) in ("float", "double") and value != "NULL":
-            return repr(float(value))
+            number = float(value)
+            # DuckDB writes as few digits as tell a float from its neighbours.
+            return repr(struct.unpack("f", struct.pack("f", number))[0] if types[name] == "float" else number)
         if types.get(name) == "timestamp" and value != "NULL" and not re.search(r"[+-]\d\d$", value):
-            return re.sub(r"Z$", "", value.replace("T", " ")) + "+00"
+            return re.sub(r"(\.\d*?)0*Z?$", r"\1", value.replace("T", " ")).removesuffix("Z") + "+00"
         return value
 
     return tuple((n, spell(n, v)) for n, v in values)

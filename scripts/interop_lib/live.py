@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from .environments import Environment
 from .mounted import MountTrouble, Probe
 from .product import Deltafs, Failed
-from .readers import Job, check_rows, unmount
+from .readers import unmount
+from .reads import Job, check_rows
 from .replay import Log
 from .report import Report, shorten
 from .tables import Case
 from .truth import Truth, Version
-from .worker import FLAT
 
 _NAME = "live table of delta-rs"
 
 
-def run(deltafs: Deltafs, report: Report, scratch: Path) -> int:
+def run(environments: Sequence[Environment], deltafs: Deltafs, report: Report, scratch: Path) -> int:
     """Mounts a table, commits to it, and looks after each commit. Returns the number of reads compared."""
     table, mountpoint, log = scratch / "table", scratch / "mnt", scratch / "mount.log"
     uri = str(table)
@@ -43,7 +44,7 @@ def run(deltafs: Deltafs, report: Report, scratch: Path) -> int:
             for step in range(len(commits) + 1):
                 if step:
                     commits[step - 1]()
-                reads += _look(case, probe, listed, report, mountpoint, scratch / f"rows{step}", daemon)
+                reads += _look(case, environments, probe, listed, report, mountpoint, scratch / f"rows{step}", daemon)
             unmount(case, deltafs, report, mountpoint, daemon, log)
     except (Failed, MountTrouble, subprocess.TimeoutExpired) as e:
         report.fail(_NAME, str(e))
@@ -52,6 +53,7 @@ def run(deltafs: Deltafs, report: Report, scratch: Path) -> int:
 
 def _look(
     case: Case,
+    environments: Sequence[Environment],
     probe: Probe,
     listed: set[str],
     report: Report,
@@ -76,7 +78,7 @@ def _look(
     rows = Truth(case, report).rows(version.snapshot)
     if not report.check(rows is not None, what, "no Delta reader reads the table"):
         return 0
-    jobs = [Job(reader, "@latest", version, rows) for reader in FLAT]
+    jobs = [Job(e, reader, "@latest", version, rows) for e in environments for reader in e.flat]
     return check_rows(case, jobs, report, mountpoint, out, daemon)
 
 

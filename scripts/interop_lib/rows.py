@@ -131,6 +131,7 @@ def with_partition_values(schema: dict[str, Any], table: pa.Table, partitions: I
 
 
 def _from_text(text: str, t: str) -> Any:
+    """The value that a partition value's text stands for. Raises `ValueError` when it stands for none."""
     if t in ("byte", "short", "integer", "long"):
         return int(text)
     if t in ("float", "double"):
@@ -226,3 +227,67 @@ def _large_differences(fields: list[dict[str, Any]], wanted: pa.Table, got: pa.T
         return []
     bad = [names[int(c)] for c in order if not a[c].equals(b[c], null_equal=True)]
     return [f"the columns {bad} differ when all {len(a)} rows are sorted"]
+
+
+# ---- plain files -----------------------------------------------------------------------------------------------------
+
+
+def as_delta(schema: dict[str, Any], table: pa.Table) -> pa.Table:
+    """The rows with the Arrow types that `schema` asks for, whatever a reader made of them."""
+    columns = []
+    for f in schema["fields"]:
+        column = table.column(f["name"]).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # without a chunk
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        columns.append(_as(column, arrow_type(f["type"])))
+    return pa.table(columns, names=[f["name"] for f in schema["fields"]])
+
+
+def _as(a: pa.Array, t: pa.DataType) -> pa.Array:
+    if a.type.equals(t):
+        return a
+    if pa.types.is_dictionary(a.type):
+        return _as(a.dictionary_decode(), t)
+    if pa.types.is_struct(t):
+        children = [_as(pc.struct_field(a, f.name), f.type) for f in t]
+        return pa.StructArray.from_arrays(children, fields=list(t), mask=a.is_null())
+    if pa.types.is_list(t):
+        return pa.ListArray.from_arrays(_offsets(a), _as(a.flatten(), t.value_type), type=t, mask=a.is_null())
+    if pa.types.is_map(t):
+        pairs = a.flatten() if not pa.types.is_map(a.type) else None
+        keys = pc.struct_field(pairs, "key") if pairs is not None else pa.concat_arrays([x.keys for x in _valid(a)])
+        items = pc.struct_field(pairs, "value") if pairs is not None else pa.concat_arrays([x.items for x in _valid(a)])
+        return pa.MapArray.from_arrays(
+            _offsets(a), _as(keys, t.key_type), _as(items, t.item_type), type=t, mask=a.is_null()
+        )
+    return a.cast(t)
+
+
+def _valid(a: pa.Array) -> list[pa.Array]:
+    return [a.drop_null()]
+
+
+def _offsets(a: pa.Array) -> pa.Array:
+    """Where each list begins in the flattened values, in which null lists have no place."""
+    lengths = (
+        pc.fill_null(pc.list_value_length(a), 0)
+        if not pa.types.is_map(a.type)
+        else pa.array([len(v) if v is not None else 0 for v in a.to_pylist()], pa.int64())
+    )
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths.cast(pa.int64())).cast(pa.int32())])
+
+
+def same_answer(a: pa.Table | str, b: pa.Table | str) -> bool:
+    """Whether two reads by one reader ended alike: both in an error, or both with the same columns and rows."""
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str)
+    if a.column_names != b.column_names:
+        return False
+    kinds = zip((describe(f.type) for f in a.schema), (describe(f.type) for f in b.schema))
+    if any(x != y and "null" not in (x, y) for x, y in kinds):  # without a value there may be no type
+        return False
+
+    def rows(t: pa.Table) -> Counter:
+        return Counter(map(repr, zip(*(_plain(c) for c in t.columns))))
+
+    return rows(a) == rows(b)

@@ -13,6 +13,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from make_tables_lib.handmade import expectations
+
 # 2024-01-15T00:00:00Z. Commit N is written N hours later, except the fourth, whose file time runs backwards, as file
 # times do after a copy or a clock step; "adjusted" commit times must still increase.
 FIRST_COMMIT_MS = 1_705_276_800_000
@@ -38,7 +40,8 @@ NO_SCHEMA = {"update-deleted-directory": r"(?i)schema"}
 @dataclass(frozen=True)
 class Case:
     """One table. `refused` is the expression its refusal has to match; `may_refuse` one for a refusal that is also
-    right. With `kernel_accepts`, delta-kernel is known to open a table that we refuse."""
+    right. With `kernel_accepts`, delta-kernel is known to open a table that we refuse. `expected_rows` are Parquet files
+    of the newest version, `stated_rows` the directory of `VERSION.arrow` files that a recipe wrote."""
 
     name: str
     path: Path
@@ -46,6 +49,14 @@ class Case:
     may_refuse: str | None = None
     kernel_accepts: bool = False
     expected_rows: Path | None = None
+    stated_rows: Path | None = None
+
+    def states(self, version: int) -> Path | None:
+        """The file with the rows that the recipe states for a version, if it does."""
+        if self.stated_rows is None:
+            return None
+        path = self.stated_rows / f"{version}.arrow"
+        return path if path.is_file() else None
 
 
 def corpus(source: Path, copies: Path) -> list[Case]:
@@ -74,7 +85,16 @@ def made(directory: Path) -> list[Case]:
         table = directory / entry["name"]
         if not entry["keeps_times"]:
             set_commit_times(table)
-        cases.append(Case(f"made/{entry['name']}", table, entry["refused"], kernel_accepts=entry["kernel_accepts"]))
+        stated = expectations(table)
+        cases.append(
+            Case(
+                f"made/{entry['name']}",
+                table,
+                entry["refused"],
+                kernel_accepts=entry["kernel_accepts"],
+                stated_rows=stated if stated.is_dir() else None,
+            )
+        )
     return cases
 
 

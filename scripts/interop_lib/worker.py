@@ -2,8 +2,10 @@
 
 Run as `python -m interop_lib.worker OUT_DIR`, with one JSON job a line on stdin:
 `{"id": 7, "reader": "duckdb", "path": "/mnt/t/@v3", "partitions": ["p"]}`; `partitions` names the columns that stand in
-directory names. The result of a job lies in `OUT_DIR/ID.arrow`, partition columns as text, or the reader's error in
-`OUT_DIR/ID.error`. A process of its own, because a reader that hangs on a dead mount cannot be stopped from inside.
+directory names. With `"literals": FILE` the job asks the questions of `bounds` instead of reading all rows. The result
+of a job lies in `OUT_DIR/ID.arrow`, partition columns as text, or the reader's error in `OUT_DIR/ID.error`. A process
+of its own, because a reader that hangs on a dead mount cannot be stopped from inside, and because readers of different
+ages need different environments: it imports nothing but pyarrow and, when asked to, the reader.
 """
 
 from __future__ import annotations
@@ -13,8 +15,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+
+from . import bounds
 
 Reader = Callable[[str, list[str]], pa.Table]
 
@@ -68,14 +73,78 @@ def duckdb(path: str, partitions: list[str]) -> pa.Table:
     with db.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if not partitions:
-            return connection.execute("SELECT * FROM read_parquet(?)", [f"{path}/*.parquet"]).to_arrow_table()
+            return _arrow(connection.execute("SELECT * FROM read_parquet(?)", [f"{path}/*.parquet"]))
         kinds = ", ".join(f"{_quoted(p)}: 'VARCHAR'" for p in partitions)
         query = f"SELECT * FROM read_parquet(?, hive_partitioning := true, hive_types := {{{kinds}}})"
-        return connection.execute(query, [f"{path}/**/*.parquet"]).to_arrow_table()
+        return _arrow(connection.execute(query, [f"{path}/**/*.parquet"]))
+
+
+def _arrow(result: Any) -> pa.Table:
+    # The name before DuckDB 1.4.
+    return result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
 
 
 def _quoted(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
+
+
+def datafusion(path: str, partitions: list[str]) -> pa.Table:
+    import datafusion as df
+
+    columns = [(p, pa.string()) for p in partitions]
+    frame = df.SessionContext().read_parquet(f"{path}/", table_partition_cols=columns)
+    return pa.Table.from_batches(frame.collect(), schema=frame.schema())
+
+
+_CLICKHOUSE = (
+    # Bytes are asked for as bytes, because a ClickHouse String may hold any: see `_text`.
+    "SETTINGS output_format_arrow_string_as_string = 0, session_timezone = 'UTC', schema_inference_make_columns_nullable = 1"
+)
+
+
+def clickhouse(path: str, partitions: list[str]) -> pa.Table:
+    import chdb
+
+    answer = chdb.query(f"SELECT * FROM file({_quoted(path + '/*.parquet')}, Parquet) {_CLICKHOUSE}", "Arrow")
+    return _text(pa.ipc.open_file(pa.py_buffer(answer.bytes())).read_all())
+
+
+def _text(table: pa.Table) -> pa.Table:
+    """The table with each column of bytes that are all UTF-8 as text."""
+    for i, f in enumerate(table.schema):
+        try:
+            table = table.set_column(i, f.with_type(_as_text(f.type)), table.column(i).cast(_as_text(f.type)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return table
+
+
+def _as_text(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_binary(t):
+        return pa.string()
+    if pa.types.is_map(t):
+        return pa.map_(_as_text(t.key_type), _as_text(t.item_type))
+    if pa.types.is_list(t):
+        return pa.list_(t.value_field.with_type(_as_text(t.value_type)))
+    if pa.types.is_struct(t):
+        return pa.struct([f.with_type(_as_text(f.type)) for f in t])
+    return t
+
+
+def fastparquet(path: str, partitions: list[str]) -> pa.Table:
+    import fastparquet as fp
+
+    frames = [fp.ParquetFile(os.path.join(path, n)).to_pandas() for n in sorted(os.listdir(path))]
+    # One by one: pyarrow dies of a column in which a file's objects are times and another's are integers.
+    return pa.concat_tables(
+        [pa.Table.from_pandas(f, preserve_index=False) for f in frames], promote_options="permissive"
+    )
+
+
+def daft(path: str, partitions: list[str]) -> pa.Table:
+    import daft as df
+
+    return df.read_parquet(f"{path}/*.parquet").to_arrow()
 
 
 FLAT: dict[str, Reader] = {
@@ -85,8 +154,19 @@ FLAT: dict[str, Reader] = {
     "polars dir": polars_directory,
     "polars glob": polars_glob,
     "duckdb": duckdb,
+    "datafusion": datafusion,
+    "clickhouse": clickhouse,
+    "fastparquet": fastparquet,
+    "daft": daft,
 }
-HIVE: dict[str, Reader] = {name: FLAT[name] for name in ("pyarrow.dataset", "polars dir", "duckdb")}
+
+
+def run(job: dict[str, Any]) -> pa.Table:
+    """The answer to one job."""
+    if "literals" in job:
+        with pa.memory_map(job["literals"]) as source:
+            return bounds.ASK[job["reader"]](job["path"], pa.ipc.open_file(source).read_all())
+    return FLAT[job["reader"]](job["path"], job["partitions"])
 
 
 def main() -> None:
@@ -94,7 +174,7 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         try:
-            result = FLAT[job["reader"]](job["path"], job["partitions"])
+            result = run(job)
             with (
                 pa.OSFile(str(out / f"{job['id']}.arrow"), "wb") as sink,
                 pa.ipc.new_file(sink, result.schema) as writer,

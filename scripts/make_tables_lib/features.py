@@ -9,14 +9,10 @@ import pyarrow as pa
 
 from . import deletion_vectors as dv
 from .checkpoints import FIELDS, rows
-from .handmade import Action, Handmade, field
+from .handmade import Action, Handmade, deleted, field
 from .registry import recipe
 
 _WITH_DV = {"delta.enableDeletionVectors": "true"}
-
-
-def _deleted(add: Action, vector: dict[str, object]) -> Action:
-    return {"add": {**add["add"], "deletionVector": vector}}
 
 
 @recipe()
@@ -28,15 +24,15 @@ def deletion_vectors(root: Path) -> None:
     table.commit(table.protocol(features=["deletionVectors"]), table.metadata(FIELDS, configuration=_WITH_DV))
     first, second = table.write(rows(0, 40)), table.write(rows(100, 10))
     table.commit(first, second)
-    inline = _deleted(first, dv.inline([0, 7, 39]))
+    inline = deleted(first, dv.inline([0, 7, 39]))
     table.commit(table.remove(first), inline, operation="DELETE")
-    by_uuid = _deleted(first, file.add([0, 1, 7, 39]))
+    by_uuid = deleted(first, file.add([0, 1, 7, 39]))
     table.commit(table.remove(inline), by_uuid, operation="DELETE")
-    other = _deleted(second, file.add(range(10)))
+    other = deleted(second, file.add(range(10)))
     table.commit(table.remove(second), other, operation="DELETE")
-    prefixed = _deleted(first, nested.add([0, 1, 2, 7, 39]))
+    prefixed = deleted(first, nested.add([0, 1, 2, 7, 39]))
     table.commit(table.remove(by_uuid), prefixed, operation="DELETE")
-    absolute = _deleted(first, file.add([5], absolute=True))
+    absolute = deleted(first, file.add([5], absolute=True))
     table.commit(table.remove(prefixed), absolute, operation="RESTORE")
     table.checkpoint()
     table.commit(table.remove(absolute), first, table.remove(other), operation="RESTORE")
@@ -49,7 +45,7 @@ def deletion_vectors_off(root: Path) -> None:
     table.commit(table.protocol(features=["deletionVectors"]), table.metadata(FIELDS, configuration=_WITH_DV))
     file = table.write(rows(0, 10))
     table.commit(file)
-    table.commit(table.remove(file), _deleted(file, dv.inline([1, 3])), operation="DELETE")
+    table.commit(table.remove(file), deleted(file, dv.inline([1, 3])), operation="DELETE")
     table.checkpoint()
     table.commit(
         table.metadata(FIELDS, configuration={"delta.enableDeletionVectors": "false"}), operation="SET TBLPROPERTIES"
@@ -68,7 +64,7 @@ def deletion_vectors_large(root: Path) -> None:
     table.commit(file)
     vectors = dv.File(root, table.unique_id())
     gone = [*range(0, 30_000, 3), *range(60_000, 85_000), 149_999]
-    table.commit(table.remove(file), _deleted(file, vectors.add(gone)), operation="DELETE")
+    table.commit(table.remove(file), deleted(file, vectors.add(gone)), operation="DELETE")
 
 
 @recipe(keeps_times=True)

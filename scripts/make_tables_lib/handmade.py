@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from . import footer
 
 Action = dict[str, Any]
 
@@ -115,14 +117,20 @@ class Handmade:
         values: dict[str, str | None] | None = None,
         raw_path: str | None = None,
         stats: bool = True,
+        edit: Callable[[footer.Struct], None] | None = None,
         **options: Any,
     ) -> Action:
-        """Writes one data file and returns its `add`. `directory` and `name` are as on disk, not yet encoded."""
+        """Writes one data file and returns its `add`. `directory` and `name` are as on disk, not yet encoded.
+
+        `edit` changes the footer of the file.
+        """
         name = name or f"part-{self._files:05}-{self.unique_id()}-c000.snappy.parquet"
         self._files += 1
         path = self.root / directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path, **options)
+        if edit:
+            footer.change(path, edit)
         relative = f"{directory}/{name}" if directory else name
         add: Action = {
             "path": quote(relative, safe="/=:@!$&'()*+,;~-._") if raw_path is None else raw_path,
@@ -134,6 +142,13 @@ class Handmade:
         if stats:
             add["stats"] = json.dumps({"numRecords": rows.num_rows})
         return {"add": add}
+
+    def expect(self, rows: pa.Table) -> None:
+        """States the rows of the current version, for tables that are not left to other Delta readers."""
+        home = expectations(self.root)
+        home.mkdir(exist_ok=True)
+        with pa.OSFile(str(home / f"{self.version}.arrow"), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as out:
+            out.write_table(rows)
 
     def remove(self, add: Action) -> Action:
         """The `remove` that cancels an `add`."""
@@ -270,6 +285,21 @@ class Handmade:
 
     def write_hint(self, hint: Any) -> None:
         (self.log / "_last_checkpoint").write_text(json.dumps(hint))
+
+
+def expectations(root: Path) -> Path:
+    """Where the expected rows of a table lie: `VERSION.arrow` beside the table, not in it."""
+    return root.with_name(f"{root.name}.expected")
+
+
+def deleted(add: Action, vector: dict[str, object]) -> Action:
+    """The `add` of the same data file with a deletion vector."""
+    return {"add": {**add["add"], "deletionVector": vector}}
+
+
+def mapped(name: str, kind: Any, number: int, physical: str) -> dict[str, Any]:
+    """A column of a schema with column mapping."""
+    return field(name, kind, **{"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical})
 
 
 def write_actions(path: Path, actions: list[Action], kinds: Iterable[str] = tuple(CHECKPOINT_TYPES)) -> None:

@@ -52,6 +52,20 @@ def recipe(
 
 def recipes() -> list[Recipe]:
     """All recipes, in the order of their modules."""
-    from . import broken, checkpoints, delta_rs, features, paths, schemas  # noqa: F401  (each enters its recipes)
+    from . import (  # noqa: F401  (each enters its recipes)
+        broken,
+        checkpoints,
+        delta_rs,
+        deletions,
+        encodings,
+        evolution,
+        features,
+        legacy,
+        names,
+        partitions,
+        paths,
+        schemas,
+        widening,
+    )
 
     return list(_RECIPES)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .handmade import Handmade, field
+from .handmade import Handmade, field, mapped
 from .registry import recipe
 
 _UTC = pa.timestamp("us", "UTC")
@@ -131,10 +131,6 @@ def schema_overwritten(root: Path) -> None:
     table.commit(table.metadata([field("a", "string"), field("b", "boolean")]), table.remove(old), new)
 
 
-def _mapped(name: str, kind: str, number: int, physical: str) -> dict[str, object]:
-    return field(name, kind, **{"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical})
-
-
 def _physical(columns: dict[str, tuple[int, pa.Array]]) -> pa.Table:
     schema = pa.schema(
         [
@@ -150,18 +146,18 @@ def _mapping(root: Path, mode: str) -> None:
     table = Handmade(root)
     config = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "3"}
     a, b, p = (
-        _mapped("a", "long", 1, "col-a1"),
-        _mapped("b", "string", 2, "col-b2"),
-        _mapped("p", "string", 3, "col-p3"),
+        mapped("a", "long", 1, "col-a1"),
+        mapped("b", "string", 2, "col-b2"),
+        mapped("p", "string", 3, "col-p3"),
     )
     table.commit(table.protocol(2, 5), table.metadata([a, b, p], ["p"], config))
     data = {"col-a1": (1, pa.array([1, 2], pa.int64())), "col-b2": (2, pa.array(["x", None]))}
     table.commit(table.write(_physical(data), directory="Xy", values={"col-p3": "one"}))
-    renamed = _mapped("alpha", "long", 1, "col-a1")
+    renamed = mapped("alpha", "long", 1, "col-a1")
     table.commit(table.metadata([renamed, b, p], ["p"], config), operation="RENAME COLUMN")
     table.commit(table.metadata([renamed, p], ["p"], config), operation="DROP COLUMNS")
     config = {**config, "delta.columnMapping.maxColumnId": "4"}
-    again = _mapped("b", "double", 4, "col-b4")
+    again = mapped("b", "double", 4, "col-b4")
     table.commit(table.metadata([renamed, p, again], ["p"], config), operation="ADD COLUMNS")
     data = {"col-a1": (1, pa.array([3], pa.int64())), "col-b4": (4, pa.array([0.5]))}
     table.commit(table.write(_physical(data), directory="qZ", values={"col-p3": None}))
@@ -181,7 +177,7 @@ def column_mapping_id(root: Path) -> None:
 def column_mapping_off(root: Path) -> None:
     """Physical names stand in the schema, but the mode is not set: the logical names are the file's."""
     table = Handmade(root)
-    fields = [_mapped("a", "long", 1, "col-a1"), _mapped("b", "string", 2, "col-b2")]
+    fields = [mapped("a", "long", 1, "col-a1"), mapped("b", "string", 2, "col-b2")]
     table.commit(table.protocol(2, 5), table.metadata(fields))
     table.commit(table.write(pa.table({"a": pa.array([1], pa.int64()), "b": ["x"]})))
 
@@ -194,10 +190,10 @@ def column_mapping_upgraded(root: Path) -> None:
     data = pa.table({"id": pa.array([1, 2], pa.int64()), "value": ["x", None]})
     table.commit(table.write(data))
     config = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
-    mapped = [_mapped("id", "long", 1, "id"), _mapped("value", "string", 2, "value")]
-    table.commit(table.protocol(2, 5), table.metadata(mapped, configuration=config), operation="SET TBLPROPERTIES")
-    mapped = [_mapped("id2", "long", 1, "id"), _mapped("value", "string", 2, "value")]
-    table.commit(table.metadata(mapped, configuration=config), operation="RENAME COLUMN")
+    columns = [mapped("id", "long", 1, "id"), mapped("value", "string", 2, "value")]
+    table.commit(table.protocol(2, 5), table.metadata(columns, configuration=config), operation="SET TBLPROPERTIES")
+    columns = [mapped("id2", "long", 1, "id"), mapped("value", "string", 2, "value")]
+    table.commit(table.metadata(columns, configuration=config), operation="RENAME COLUMN")
     table.commit(table.write(_physical({"id": (1, pa.array([3], pa.int64())), "value": (2, pa.array(["y"]))})))
 
 

@@ -1,0 +1,144 @@
+"""Tables with the physical types of old writers: INT96, lists of two levels, decimals in every physical type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+
+from . import deletion_vectors as dv
+from . import footer
+from .deletions import without
+from .handmade import Handmade, deleted, field
+from .registry import recipe
+
+_ON = {"delta.enableDeletionVectors": "true"}
+
+
+@recipe()
+def legacy_int96(root: Path) -> None:
+    """INT96 timestamps of the years 1, 1582, 1900, 1969, 2262 and 9999, plain, by dictionary, in lists; then deletions."""
+    table = Handmade(root)
+    # Microseconds since 1970 of 0001-01-01, 1582-10-14 and -15, 1900-01-01T00:00:00.000001, 1969-12-31T23:59:59.999999,
+    # 2262-04-11T23:47:16.854776 (past nanoseconds in 64 bits) and 9999-12-31T23:59:59.999999.
+    moments = [
+        -62_135_596_800_000_000,
+        -12_219_379_200_000_000,
+        -12_219_292_800_000_000,
+        -2_208_988_799_999_999,
+        -1,
+        None,
+        9_223_372_036_854_776,
+        253_402_300_799_999_999,
+    ]
+    fields = [
+        field("id", "long"),
+        field("at", "timestamp"),
+        field("all", {"type": "array", "elementType": "timestamp", "containsNull": True}),
+    ]
+    utc = pa.timestamp("us", "UTC")
+    rows = pa.table(
+        {
+            "id": pa.array(range(8), pa.int64()),
+            "at": pa.array(moments, pa.int64()).cast(utc),
+            "all": pa.array([moments[:i] if i % 3 else None for i in range(8)], pa.list_(pa.int64())).cast(
+                pa.list_(utc)
+            ),
+        }
+    )
+    table.commit(table.protocol(features=["deletionVectors"]), table.metadata(fields, configuration=_ON))
+    old = {"use_deprecated_int96_timestamps": True, "store_schema": False}
+    files = [table.write(rows, **old), table.write(rows, use_dictionary=False, row_group_size=3, **old)]
+    table.commit(*files)
+    table.expect(pa.concat_tables([rows, rows]))
+    gone = [deleted(f, dv.inline([1, 7])) for f in files]
+    table.commit(*(table.remove(f) for f in files), *gone, operation="DELETE")
+    table.expect(pa.concat_tables([without(rows, [1, 7])] * 2))
+    table.commit(table.metadata([*fields, field("new", "timestamp")], configuration=_ON), table.write(rows))
+    both = pa.concat_tables([without(rows, [1, 7])] * 2 + [rows])
+    table.expect(both.append_column("new", pa.nulls(len(both), utc)))
+
+
+@recipe()
+def legacy_lists(root: Path) -> None:
+    """Lists of two levels, as parquet-mr and parquet-avro wrote them; then deletions, then an added column."""
+    table = Handmade(root)
+    fields = [
+        field("id", "long"),
+        field("l", {"type": "array", "elementType": "integer", "containsNull": False}),
+        field("t", {"type": "array", "elementType": "string", "containsNull": False}),
+    ]
+    ids = range(50)
+    numbers = pa.list_(pa.field("element", pa.int32(), False))
+    texts = pa.list_(pa.field("element", pa.string(), False))
+    rows = pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "l": pa.array([None if i % 7 == 6 else list(range(i % 5)) for i in ids], numbers),
+            "t": pa.array([None if i % 5 == 4 else [f"{i}-{j}" for j in range(i % 3)] for i in ids], texts),
+        }
+    )
+
+    def two_levels(metadata: footer.Struct) -> None:
+        footer.as_two_level_list(metadata, "l")
+        footer.as_two_level_list(metadata, "t")
+
+    table.commit(table.protocol(features=["deletionVectors"]), table.metadata(fields, configuration=_ON))
+    file = table.write(rows, edit=two_levels, store_schema=False, row_group_size=20)
+    table.commit(file)
+    table.expect(rows)
+    gone = [0, 6, 13, 20, 21, 49]
+    table.commit(table.remove(file), deleted(file, dv.inline(gone)), operation="DELETE")
+    table.expect(without(rows, gone))
+    table.commit(table.metadata([field("new", "date"), *fields], configuration=_ON), operation="ADD COLUMNS")
+    kept = without(rows, gone)
+    table.expect(kept.add_column(0, "new", pa.nulls(len(kept), pa.date32())))
+
+
+@recipe()
+def legacy_decimals(root: Path) -> None:
+    """Decimals as INT32, INT64, fixed and variable bytes, where another writer would take another of them."""
+    table = Handmade(root)
+    kinds = {"small": (9, 2), "middle": (18, 4), "large": (38, 10)}
+    fields = [field("id", "long"), *(field(n, f"decimal({p},{s})") for n, (p, s) in kinds.items())]
+    columns: dict[str, pa.Array] = {"id": pa.array(range(6), pa.int64())}
+    unscaled: dict[str, list[int | None]] = {}
+    for name, (p, s) in kinds.items():
+        top = 10**p - 1
+        unscaled[name] = [top, -top, 0, None, -1, 255]
+        values = [None if v is None else Decimal(f"{v}E-{s}") for v in unscaled[name]]
+        columns[name] = pa.array(values, pa.decimal128(p, s))
+    rows = pa.table(columns)
+    table.commit(table.protocol(features=["deletionVectors"]), table.metadata(fields, configuration=_ON))
+
+    def as_bytes(v: int | None) -> bytes | None:
+        return None if v is None else v.to_bytes(v.bit_length() // 8 + 1, "big", signed=True)
+
+    def marked(metadata: footer.Struct) -> None:
+        for name, (p, s) in kinds.items():
+            footer.as_decimal(metadata, name, p, s)
+
+    long = rows.set_column(1, "small", pa.array(unscaled["small"], pa.int64()))
+    long = long.set_column(2, "middle", pa.array(unscaled["middle"], pa.int64())).drop_columns(["large"])
+    binary = pa.table(
+        {"id": rows.column("id"), **{n: pa.array([as_bytes(v) for v in unscaled[n]], pa.binary()) for n in kinds}}
+    )
+
+    def marked_long(metadata: footer.Struct) -> None:
+        for name in ("small", "middle"):
+            footer.as_decimal(metadata, name, *kinds[name])
+
+    options = {"store_schema": False}
+    files = [
+        table.write(rows, **options),
+        table.write(rows, store_decimal_as_integer=True, **options),
+        table.write(long, edit=marked_long, **options),
+        table.write(binary, edit=marked, write_statistics=False, **options),
+    ]
+    table.commit(*files)
+    partly = rows.set_column(3, "large", pa.nulls(6, pa.decimal128(38, 10)))
+    table.expect(pa.concat_tables([rows, rows, partly, rows]))
+    gone = [deleted(f, dv.inline([0, 3])) for f in files]
+    table.commit(*(table.remove(f) for f in files), *gone, operation="DELETE")
+    table.expect(pa.concat_tables([without(t, [0, 3]) for t in (rows, rows, partly, rows)]))
