@@ -18,14 +18,28 @@ def field(name: str, kind: str) -> dict:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
-def metadata(columns: list[dict], partitions: list[str] = (), version: int = 0) -> dict:
+def mapped(number: int, column: dict, physical: str | None = None) -> dict:
+    """A column under column mapping: column number `number`, called `physical` in the files."""
+    mapping = {
+        "delta.columnMapping.id": number,
+        "delta.columnMapping.physicalName": physical or column["name"],
+    }
+    return column | {"metadata": mapping}
+
+
+def metadata(
+    columns: list[dict],
+    partitions: list[str] = (),
+    version: int = 0,
+    configuration: dict[str, str] | None = None,
+) -> dict:
     """A `metaData` action."""
     return {
         "id": "7f1a2b3c-0000-4000-8000-00000000b001",
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": columns}, separators=(",", ":")),
         "partitionColumns": list(partitions),
-        "configuration": {},
+        "configuration": configuration or {},
         "createdTime": EPOCH_MS + 1000 * version,
     }
 

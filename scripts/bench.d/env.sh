@@ -10,7 +10,7 @@ if [[ ! -x $PYTHON ]]; then
     echo "creating $VENV" >&2
     timeout 300 python3 -m venv "$VENV"
 fi
-if ! timeout 60 "$PYTHON" -c 'import deltalake, duckdb, pyarrow' 2>/dev/null; then
+if ! timeout 60 "$PYTHON" -c 'import deltalake, duckdb, duckdb_extension_delta, pyarrow' 2>/dev/null; then
     echo "installing $BENCH_D/requirements.txt into $VENV" >&2
     timeout 900 "$PYTHON" -m pip install --quiet --disable-pip-version-check -r "$BENCH_D/requirements.txt"
 fi
@@ -20,6 +20,10 @@ fi
 DELTAFS_BENCH_MOUNTS=$(mktemp "${TMPDIR:-/tmp}/deltafs-bench-mounts.XXXXXX")
 export DELTAFS_BENCH_MOUNTS
 
+# What mounts keep is this run's own.
+XDG_CACHE_HOME=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-bench-cache.XXXXXX")
+export XDG_CACHE_HOME
+
 take_down() {
     local status=$?
     trap - EXIT
@@ -27,7 +31,7 @@ take_down() {
     if [[ -s $DELTAFS_BENCH_MOUNTS ]]; then
         timeout 120 "$PYTHON" "$BENCH_D/mounts.py" "$DELTAFS_BENCH_MOUNTS" >&2 || true
     fi
-    rm -f "$DELTAFS_BENCH_MOUNTS"
+    rm -rf "$DELTAFS_BENCH_MOUNTS" "$XDG_CACHE_HOME"
     exit "$status"
 }
 trap take_down EXIT

@@ -1,6 +1,7 @@
 """The made tables. Each maker is a function of an empty directory and its parameters; the same
 parameters always make the same table, which is kept and used again."""
 
+import array
 import json
 import os
 import random
@@ -15,6 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import deltalog as log
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from make_tables_lib import deletion_vectors  # noqa: E402
 
 # Raised when a maker changes, so that tables of an older script are made anew.
 GENERATION = 1
@@ -134,23 +138,198 @@ def sales(number: int, rows: int) -> pa.Table:
     )
 
 
-def many_files(table: Path, files: int, rows: int, partitioned: bool) -> None:
+def many_files(table: Path, files: int, rows: int) -> None:
     """A table of `files` Parquet files of about 358 KB each (with 11,000 rows)."""
-    columns = list(SALES)
-    if partitioned:
-        columns.append(log.field("region", "string"))
     names = log.part_names(2)
-    actions = first_actions(log.metadata(columns, ["region"] if partitioned else []))
+    actions = first_actions(log.metadata(SALES))
     for number in range(files):
-        path, partition = next(names), {}
-        if partitioned:
-            partition = {"region": REGIONS[number % len(REGIONS)]}
-            path = f"region={partition['region']}/{path}"
-        (table / path).parent.mkdir(exist_ok=True)
+        path = next(names)
         pq.write_table(sales(number, rows), table / path, compression="snappy", store_schema=False)
         size = (table / path).stat().st_size
-        actions.append(("add", log.add(path, size, 0, records(rows), partition)))
+        actions.append(("add", log.add(path, size, 0, records(rows))))
     log.write_commit(new_log(table), 0, actions)
+
+
+# How many values the partition columns of `composed_files` have.
+REGION_COUNT, DAY_COUNT = 10, 100
+# Its columns as the table has them. The files of such a table hold `customer` instead of `client`,
+# and neither `region` nor `day`.
+RENAMED = {"client": "customer"}
+ORDERS = [
+    log.field("id", "long"),
+    log.field("amount", "double"),
+    log.field("client", "string"),
+    log.field("sold", "timestamp"),
+    log.field("quantity", "integer"),
+    log.field("region", "string"),
+    log.field("day", "date"),
+]
+
+
+def day_of(number: int) -> str:
+    """A day, as a partition value."""
+    return str(pa.scalar(19_358 + number, pa.int32()).cast(pa.date32()).as_py())
+
+
+def composed_files(where: Path, files: int, rows: int) -> None:
+    """`table`, the files of `many_files` in a table with two partition columns and a renamed one,
+    and `plain`: for each of its files one with all columns under the table's names."""
+    table, plain = where / "table", where / "plain"
+    table.mkdir()
+    plain.mkdir()
+    names = log.part_names(6)
+    columns = [log.mapped(i + 1, c, RENAMED.get(c["name"])) for i, c in enumerate(ORDERS)]
+    configuration = {
+        "delta.columnMapping.mode": "name",
+        "delta.columnMapping.maxColumnId": str(len(columns)),
+    }
+    actions = [
+        ("commitInfo", log.commit_info(0)),
+        ("protocol", log.protocol(2, 5)),
+        ("metaData", log.metadata(columns, ["region", "day"], 0, configuration)),
+    ]
+    for number in range(files):
+        region = f"region-{number % REGION_COUNT}"
+        day = day_of(number // REGION_COUNT % DAY_COUNT)
+        name = next(names)
+        path = f"region={region}/day={day}/{name}"
+        (table / path).parent.mkdir(parents=True, exist_ok=True)
+        stored = sales(number, rows).drop_columns(["day"])
+        pq.write_table(stored, table / path, compression="snappy", store_schema=False)
+        size = (table / path).stat().st_size
+        values = {"region": region, "day": day}
+        actions.append(("add", log.add(path, size, 0, records(rows), values)))
+        shown = stored.rename_columns(
+            [{p: l for l, p in RENAMED.items()}.get(c, c) for c in stored.column_names]
+        )
+        shown = shown.append_column("region", pa.repeat(region, rows))
+        shown = shown.append_column("day", pa.repeat(day, rows).cast(pa.date32()))
+        pq.write_table(shown, plain / name, compression="snappy", store_schema=False)
+    log.write_commit(new_log(table), 0, actions)
+
+
+def small_composed(table: Path, files: int) -> None:
+    """A table of very small Parquet files in its root, with a partition column that they lack."""
+    names = log.part_names(7)
+    metadata = log.metadata([log.field("id", "long"), log.field("day", "date")], ["day"])
+    actions = first_actions(metadata)
+    seconds = log.EPOCH_MS // 1000
+    for number in range(files):
+        name = next(names)
+        data = pa.table({"id": pa.array([number], pa.int64())})
+        pq.write_table(data, table / name, compression="none", store_schema=False)
+        os.utime(table / name, (seconds, seconds))
+        size = (table / name).stat().st_size
+        values = {"day": day_of(number % DAY_COUNT)}
+        actions.append(("add", log.add(name, size, 0, records(1), values)))
+    log.write_commit(new_log(table), 0, actions)
+
+
+# The versions of `deleted_rows` that have a deletion vector, and which rows it deletes.
+VECTORS = {
+    1: ("0.1% of rows, random", lambda rng, rows, group: rng.sample(range(rows), rows // 1000)),
+    2: (
+        "10 rows in each row group",
+        lambda rng, rows, group: [
+            start + row
+            for start in range(0, rows, group)
+            for row in rng.sample(range(min(group, rows - start)), 10)
+        ],
+    ),
+    3: ("20% of rows, random", lambda rng, rows, group: rng.sample(range(rows), rows // 5)),
+}
+ROW_GROUPS = 8
+LEDGER = [
+    log.field("id", "long"),
+    log.field("account", "long"),
+    log.field("quantity", "integer"),
+    log.field("amount", "double"),
+    log.field("rate", "double"),
+    log.field("customer", "string"),
+    log.field("city", "string"),
+    log.field("booked", "timestamp"),
+    log.field("price", "decimal(12,2)"),
+    log.field("total", "decimal(20,2)"),
+    log.field("region", "string"),
+]
+
+
+def ledger(first: int, rows: int, rng: random.Random) -> pa.Table:
+    """Rows of ten columns, two of them with nulls; about 64 bytes a row with Snappy."""
+    noise = lambda: pc.shift_right(pc.bit_wise_and(random_longs(rows, rng), (1 << 62) - 1), 22)
+    modulo = lambda values, n: pc.subtract(values, pc.multiply(pc.divide(values, n), n))
+    one_in = lambda n: pc.equal(modulo(noise(), n), 0)
+    text = lambda prefix, n: pc.binary_join_element_wise(
+        prefix, pc.cast(modulo(noise(), n), pa.string()), "-"
+    )
+    micros = pc.add(modulo(noise(), 86_400_000_000), 1_672_531_200_000_000)
+    missing = lambda values, n: pc.if_else(one_in(n), pa.scalar(None, values.type), values)
+    columns = {
+        "id": pa.array(range(first, first + rows), pa.int64()),
+        "account": noise(),
+        "quantity": pc.cast(modulo(noise(), 1_000), pa.int32()),
+        "amount": pc.divide(pc.cast(noise(), pa.float64()), 100.0),
+        "rate": missing(pc.divide(pc.cast(modulo(noise(), 10**9), pa.float64()), 1e9), 10),
+        "customer": text("customer", 1_000_000),
+        "city": missing(text("city", 1_000), 20),
+        "booked": pc.cast(micros, pa.timestamp("us", tz="UTC")),
+        "price": decimals(modulo(noise(), 10**9), pa.decimal128(12, 2)),
+        "total": decimals(noise(), pa.decimal128(20, 2)),
+    }
+    return pa.table(columns)
+
+
+def decimals(unscaled: pa.Array, kind: pa.Decimal128Type) -> pa.Array:
+    """Decimals of these unscaled values, none of which is negative."""
+    # The low half of each 128-bit number, and a high half of zeros.
+    low = memoryview(unscaled.buffers()[1]).cast("q")[unscaled.offset :][: len(unscaled)]
+    wide = array.array("q", bytes(16 * len(unscaled)))
+    wide[::2] = array.array("q", low)
+    return pa.Array.from_buffers(kind, len(unscaled), [None, pa.py_buffer(wide)])
+
+
+def deleted_rows(table: Path, rows: int) -> None:
+    """One data file, about 128 MiB with 2,000,000 rows, in a table with a partition column. In
+    version 0 it is live without a deletion vector, in those of `VECTORS` with one."""
+    rng = random.Random(8)
+    name = next(log.part_names(8))
+    group = -(-rows // ROW_GROUPS)
+    writer = None
+    for first in range(0, rows, group):
+        data = ledger(first, min(group, rows - first), rng)
+        # As Spark does: decimals of up to 18 digits as integers.
+        writer = writer or pq.ParquetWriter(
+            table / name,
+            data.schema,
+            compression="snappy",
+            store_schema=False,
+            store_decimal_as_integer=True,
+        )
+        writer.write_table(data, row_group_size=group)
+    writer.close()
+    size, values = (table / name).stat().st_size, {"region": "EU"}
+    metadata = log.metadata(LEDGER, ["region"], 0, {"delta.enableDeletionVectors": "true"})
+    where = new_log(table)
+    file = log.add(name, size, 0, records(rows), values)
+    actions = [
+        ("commitInfo", log.commit_info(0)),
+        ("protocol", log.protocol(3, 7, ["deletionVectors"])),
+        ("metaData", metadata),
+        ("add", file),
+    ]
+    log.write_commit(where, 0, actions)
+    vector = {}
+    for version, (_, choose) in VECTORS.items():
+        old = log.remove(name, size, version, values) | vector
+        holder = deletion_vectors.File(table, f"00000000-0000-4000-8000-{version:012}")
+        vector = {"deletionVector": holder.add(choose(rng, rows, group))}
+        actions = [
+            ("commitInfo", log.commit_info(version, "DELETE")),
+            ("remove", old),
+            # With a deletion vector the statistics are bounds.
+            ("add", file | {"stats": records(rows)[:-1] + ',"tightBounds":false}'} | vector),
+        ]
+        log.write_commit(where, version, actions)
 
 
 def small_files(table: Path, files: int) -> None:

@@ -28,9 +28,11 @@ class Row:
     native: list[float] = field(default_factory=list)
     peer: str = "native"
     unit: str = "s"
-    # At most this many times the peer (1.1), or at most this much (0.010 s).
+    # At most this many times the peer (1.1), at most this much (0.010 s), or at least this much
+    # (200 MB/s).
     ratio_limit: float | None = None
     limit: float | None = None
+    floor: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -49,6 +51,8 @@ class Row:
             return round(self.ratio, 2) <= self.ratio_limit
         if self.limit is not None:
             return statistics.median(self.mount) <= self.limit
+        if self.floor is not None:
+            return statistics.median(self.mount) >= self.floor
         return None
 
 
@@ -122,6 +126,37 @@ def forget_names() -> None:
     time.sleep(1.0)
 
 
+def forget_all(*programs: Callable[[], object]) -> None:
+    """Makes the kernel forget all names, inodes and content of every file system; `programs` are
+    then called, to bring what will be timed back into memory. Needs root."""
+    subprocess.run(["sync"], timeout=300, check=True)
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    # A FUSE daemon is told of every inode that was forgotten; it shall be done with that.
+    time.sleep(1.0)
+    for program in programs:
+        program()
+
+
+def remember_content(*folders: Path) -> None:
+    """Reads every file below native directories, so that the page cache holds them."""
+    buffer = bytearray(1 << 20)
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                with open(path, "rb", buffering=0) as source:
+                    while source.readinto(buffer):
+                        pass
+
+
+def memory_rows(memory: dict[str, list[float]], what: str, state: str) -> list[Row]:
+    """The rows of what `Mount.memory` said of a daemon, or of several in the same state."""
+    return [
+        Row(f"{what}: daemon, {label}", state, mount=memory[key], unit="MB")
+        for key, label in (("VmHWM", "peak memory"), ("VmRSS", "resident memory"))
+        if memory.get(key)
+    ]
+
+
 def forget_content(*paths: Path) -> None:
     """Makes the kernel drop what it has cached of files, or of all files of directories: only of
     these, so that the programs of both sides stay in memory."""
@@ -131,8 +166,8 @@ def forget_content(*paths: Path) -> None:
 
 def amount(value: float, unit: str) -> str:
     """A figure for people."""
-    if unit == "MB":
-        return f"{value:.0f} MB"
+    if unit in ("MB", "MB/s"):
+        return f"{value:.0f} {unit}"
     per = unit.removeprefix("s")
     if value >= 1:
         return f"{value:.2f} s{per}"
@@ -157,6 +192,8 @@ def target(row: Row) -> str:
         text = f"<= {row.ratio_limit:.2f}x"
     elif row.limit is not None:
         text = f"<= {amount(row.limit, row.unit)}"
+    elif row.floor is not None:
+        text = f">= {amount(row.floor, row.unit)}"
     else:
         return ""
     return text + {True: " met", False: " MISSED", None: ""}[row.met]

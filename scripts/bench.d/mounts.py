@@ -1,9 +1,11 @@
 """A mounted table that cannot outlive the script, nor hang it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -94,13 +96,26 @@ def wait_gone(pid: int, seconds: float) -> bool:
 
 
 class Mount:
-    """`with Mount(...) as m:` mounts a table; `m.seconds` is how long `deltafs mount` took."""
+    """`with Mount(...) as m:` mounts a table; `m.seconds` is how long `deltafs mount` took.
 
-    def __init__(self, binary: str, table: Path, mountpoint: Path, arguments: list[str] = ()):
+    What the daemon makes goes to `cache`, which whoever gave it removes. Without one, and unless
+    `arguments` name one, it goes to an empty directory beside the mountpoint that is removed with
+    the mount: no mount finds what another has made."""
+
+    def __init__(
+        self,
+        binary: str,
+        table: Path,
+        mountpoint: Path,
+        arguments: list[str] = (),
+        cache: Path | None = None,
+    ):
         self.binary = binary
         self.table = table
         self.path = mountpoint
         self.arguments = list(arguments)
+        self.cache = cache
+        self.own_cache: Path | None = None
         self.seconds = 0.0
         self.pid: int | None = None
 
@@ -109,8 +124,10 @@ class Mount:
         if mounted(self.path) is not None:
             take_down(self.binary, self.path, None)
         self._announce()
+        cache = self._cache_arguments()
         log = self.path.parent / f"{self.path.name}.log"
-        command = [self.binary, "mount", str(self.table), str(self.path), *self.arguments]
+        command = [self.binary, "mount", str(self.table), str(self.path), *cache]
+        command += self.arguments
         start = time.perf_counter()
         try:
             # Not a pipe: the daemon may keep it open, and reading to its end would never return.
@@ -156,10 +173,40 @@ class Mount:
             return f"daemon {self.pid} still runs 15 s after the unmount"
         return None
 
+    def _cache_arguments(self) -> list[str]:
+        """What says where the daemon keeps what it makes."""
+        if self.cache is None and any("cache-dir" in word for word in self.arguments):
+            return []
+        if self.cache is None:
+            self.own_cache = Path(tempfile.mkdtemp(prefix="cache-", dir=self.path.parent))
+        directory = self.cache or self.own_cache
+        directory.mkdir(parents=True, exist_ok=True)
+        return ["--cache-dir", str(directory)]
+
     def _down(self) -> None:
         take_down(self.binary, self.path, self.pid)
         if mounted(self.path) is None:
             self._strike()
+        if self.own_cache is not None:
+            shutil.rmtree(self.own_cache, ignore_errors=True)
+
+    def memory(self) -> dict[str, float]:
+        """The daemon's resident memory in MB: `VmHWM` at its highest, `VmRSS` now."""
+        status = Path(f"/proc/{self._daemon()}/status").read_text()
+        fields = dict(line.split(":", 1) for line in status.splitlines())
+        return {key: int(fields[key].split()[0]) * 1024 / 1e6 for key in ("VmHWM", "VmRSS")}
+
+    def cpu(self) -> float:
+        """User and system seconds of all threads of the daemon, in clock ticks (10 ms)."""
+        stat = Path(f"/proc/{self._daemon()}/stat").read_text()
+        # The name in parentheses may hold anything; user and system time are fields 14 and 15.
+        fields = stat[stat.rindex(")") + 2 :].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _daemon(self) -> int:
+        if self.pid is None:
+            raise MountFailed(f"{self.path}: no process names it on its command line")
+        return self.pid
 
     def _announce(self) -> None:
         register = os.environ.get("DELTAFS_BENCH_MOUNTS")

@@ -71,6 +71,11 @@ def stat(paths: list) -> list:
     return out
 
 
+def size(path: str) -> int:
+    """The size that a file says it has."""
+    return os.stat(path).st_size
+
+
 def miss(paths: list) -> list:
     """For each path in turn, none of which exists: seconds that `stat` takes to say so."""
     out = []
@@ -163,6 +168,7 @@ FUNCTIONS = {
         open_directories,
         first_names,
         stat,
+        size,
         miss,
         readlink,
         follow,

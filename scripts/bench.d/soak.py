@@ -197,7 +197,9 @@ def remount(options: argparse.Namespace, binary: str, work: Path, digests: dict)
     """A new daemon must show the same content under the same names."""
 
     wrong, checked = [], 0
-    with Mount(binary, work / "table", work / "mnt", options.mount_argument) as mount:
+    with Mount(
+        binary, work / "table", work / "mnt", options.mount_argument, work / "cache"
+    ) as mount:
         newest = last_version(work)
         for version in range(max(0, newest - options.versions + 1), newest + 1, 7):
             done = subprocess.run(
@@ -279,7 +281,9 @@ def soak(options: argparse.Namespace, binary: str, work: Path) -> list[str]:
     wrong: list[str] = []
     children = [start_writer(options, work)]
     try:
-        with Mount(binary, work / "table", work / "mnt", options.mount_argument) as mount:
+        with Mount(
+            binary, work / "table", work / "mnt", options.mount_argument, work / "cache"
+        ) as mount:
             if mount.pid is None:
                 raise MountFailed("cannot find the daemon's process")
             forget()
