@@ -422,15 +422,21 @@ impl PresentedName<'_> {
     fn entry(&self, ino: Ino, id: FileId) -> Entry {
         let files = self.generation.files();
         let file = files.get(id);
-        let modified = file.modified;
+        let (in_log, modified) = (file.size, file.modified);
         let size = self.presentation.known_size(&file, self.provenance);
         let plan = match size {
             Some(size) => return file_entry(ino, size, modified),
             None => self.presentation.plan(&files, id, self.provenance),
         };
         drop(files);
-        let size = self.presentation.sizes(&[plan]).first().copied();
-        file_entry(ino, size.unwrap_or(0), modified)
+        match self.presentation.sizes(&[plan]).first().copied().flatten() {
+            Some(size) => file_entry(ino, size, modified),
+            // It may come back.
+            None => Entry {
+                attr_ttl: Duration::ZERO,
+                ..file_entry(ino, in_log, modified)
+            },
+        }
     }
 }
 

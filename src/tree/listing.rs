@@ -350,21 +350,20 @@ impl FileRows<'_> {
             let start = text.len();
             self.view.name(&file, &mut text);
             let ino = file_ino(generation, &text);
-            let size = match self.plus {
-                true => presentation
-                    .known_size(&file, provenance)
-                    // What the kernel knows it may have open, and must not be told otherwise of.
-                    .or_else(|| self.nodes.size_told(ino)),
+            let known = match self.plus {
+                true => presentation.known_size(&file, provenance),
                 false => None,
             };
-            let entry: Option<Entry> = self.plus.then(|| match size {
+            // What the kernel knows it may have open, and must not be told otherwise of.
+            let size = known.or_else(|| self.plus.then(|| self.nodes.size_told(ino)).flatten());
+            let entry: Option<Entry> = self.plus.then(|| match known {
                 Some(size) => file_entry(ino, size, file.modified),
                 // Attributes that are not to be believed for any time: who wants them has the
                 // kernel look the name up.
                 None => Entry {
                     entry_ttl: Duration::ZERO,
                     attr_ttl: Duration::ZERO,
-                    ..file_entry(ino, 0, file.modified)
+                    ..file_entry(ino, size.unwrap_or(0), file.modified)
                 },
             });
             take(&DirEntry {

@@ -105,9 +105,10 @@ impl Contents {
     }
 
     /// See [`Presentation::sizes`](super::Presentation::sizes).
-    pub(super) fn sizes(&self, plans: &[OpenPlan]) -> Vec<u64> {
-        let serial =
-            |plans: &[OpenPlan]| -> Vec<u64> { plans.iter().map(|plan| self.size(plan)).collect() };
+    pub(super) fn sizes(&self, plans: &[OpenPlan]) -> Vec<Option<u64>> {
+        let serial = |plans: &[OpenPlan]| -> Vec<Option<u64>> {
+            plans.iter().map(|plan| self.size(plan)).collect()
+        };
         let threads = AT_ONCE.min(plans.len().div_ceil(LEAST_EACH));
         if threads < 2 {
             return serial(plans);
@@ -134,27 +135,27 @@ impl Contents {
         })
     }
 
-    fn size(&self, plan: &OpenPlan) -> u64 {
+    fn size(&self, plan: &OpenPlan) -> Option<u64> {
         if let Some(size) = self.known_size(plan.id) {
-            return size;
+            return Some(size);
         }
         if let Some(size) = self.options.cache.recall(&self.fact_key(plan)) {
             let known = Known { class: None, size };
             self.known.lock().put(plan.id, known);
-            return size;
+            return Some(size);
         }
         if plan.promised && self.promises_are_kept() == Some(true) {
-            return plan.size;
+            return Some(plan.size);
         }
         match self.open(plan) {
-            Ok(file) => file.size(),
+            Ok(file) => Some(file.size()),
             Err(error) => {
-                tracing::debug!(%error, "the size that the log says is shown");
+                tracing::debug!(%error, "the size of a presented file cannot be told");
                 if plan.promised {
                     // So that not each of its kind is asked.
                     self.promises.fetch_max(promises::KEPT, Ordering::Relaxed);
                 }
-                plan.size
+                None
             }
         }
     }

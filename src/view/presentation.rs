@@ -387,9 +387,8 @@ impl Presentation {
     }
 
     /// The sizes of presented files, in the order of `plans`, looking at the files where it has to
-    /// be, at several of them at once. Of one that cannot be had it is the size that the log says;
-    /// opening it tells why.
-    pub fn sizes(&self, plans: &[OpenPlan]) -> Vec<u64> {
+    /// be, at several of them at once. `None` for one that cannot be had; opening it tells why.
+    pub fn sizes(&self, plans: &[OpenPlan]) -> Vec<Option<u64>> {
         self.contents.sizes(plans)
     }
 

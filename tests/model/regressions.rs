@@ -3,7 +3,7 @@
 use super::ops::Op::{Other as Do, Unseen, User as See};
 use super::ops::Other::{
     AddAgain, Append, AppendTwo, ChangeSchema, Checkpoint, CleanUp, DamageCheckpoint, DamageCommit,
-    DamagedCommit, Describe, Drop, Gap, Make, Mend, Overwrite, Remove,
+    DamagedCommit, Describe, Drop, Gap, Make, Mend, Overwrite, Remove, Vacuum,
 };
 use super::ops::User::{Forget, ListRoot, LookAtEverything, LookUpLatest, Remount, Time};
 use super::ops::{New, Op};
@@ -29,6 +29,27 @@ fn holds_in_all_modes(sequence: &[Op]) {
     for mode in [Mode::Flat, Mode::Hive, Mode::Raw] {
         holds(mode, sequence);
     }
+}
+
+/// A file that was gone was told with the size of the log for ever, and came back with another.
+#[test]
+fn a_file_that_comes_back_has_its_size() {
+    let new = |place, kind| New {
+        place,
+        kind,
+        value: 0,
+    };
+    holds(
+        Mode::Flat,
+        &[
+            Unseen(Append(new(0, 0))),
+            Unseen(Append(new(3, 1))),
+            Unseen(Remove(49)),
+            Do(Vacuum(0)),
+            Do(Append(new(0, 0))),
+            Do(AddAgain(0)),
+        ],
+    );
 }
 
 /// Directories dated from 1970, for as long as the kernel cared to remember.
