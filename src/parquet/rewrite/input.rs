@@ -60,6 +60,10 @@ impl<'a, T: DataType> ChunkInput<'a, T> {
                 pages,
                 entries_left: shape.num_values,
                 max_levels: (shape.max_definition, shape.max_repetition),
+                fixed_length: match shape.physical {
+                    PhysicalType::FixedLenByteArray(length) => length,
+                    _ => 0,
+                },
                 has_dictionary: false,
                 decoded_left: delta::MAX_DECODED,
                 plain: Arc::clone(&plain),

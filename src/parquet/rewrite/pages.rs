@@ -20,6 +20,8 @@ pub(super) struct CheckedPages {
     pub(super) entries_left: u64,
     /// The highest definition and repetition level.
     pub(super) max_levels: (i16, i16),
+    /// The length of each value, where the type has a fixed number of bytes; else 0.
+    pub(super) fixed_length: u32,
     pub(super) has_dictionary: bool,
     /// How many bytes of values may still come of prefixes.
     pub(super) decoded_left: u64,
@@ -28,6 +30,20 @@ pub(super) struct CheckedPages {
 }
 
 impl CheckedPages {
+    /// The decoder reserves room for values of fixed length by their number, before it looks whether
+    /// they are there.
+    fn check_streams(&self, values: &[u8], entries: u32) -> Result<(), String> {
+        let room = u64::from(entries) * u64::from(self.fixed_length);
+        if room > MAX_STREAMS.max(values.len() as u64) {
+            return Err(format!(
+                "a page has {} bytes of values, but claims {entries} of {} bytes each",
+                values.len(),
+                self.fixed_length
+            ));
+        }
+        Ok(())
+    }
+
     fn check(&mut self, page: &Page) -> Result<(), String> {
         let (values, entries, encoding) = match page {
             Page::DictionaryPage { .. } => {
@@ -75,6 +91,7 @@ impl CheckedPages {
             _ if refers && !self.has_dictionary => {
                 Err("a page refers to a dictionary that does not come before it".to_owned())
             }
+            Encoding::BYTE_STREAM_SPLIT => self.check_streams(values, entries),
             Encoding::DELTA_LENGTH_BYTE_ARRAY => delta::check_lengths(values, entries),
             Encoding::DELTA_BYTE_ARRAY => {
                 let decoded = delta::check_prefixes(values, entries)?;
@@ -90,6 +107,10 @@ impl CheckedPages {
         }
     }
 }
+
+/// What the decoder of byte streams may reserve for the values of a page beyond the bytes that the
+/// page has, bytes: pages of nearly nothing but nulls have few.
+const MAX_STREAMS: u64 = 32 << 20;
 
 /// Where the levels end that start at `start` of a page of version 1.
 fn v1_levels(

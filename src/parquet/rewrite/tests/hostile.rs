@@ -119,6 +119,32 @@ fn strings_that_share_long_prefixes_are_read() {
     assert_eq!(found.values, column.values);
 }
 
+/// Room for two thousand million bytes was reserved for each value.
+#[test]
+fn streams_of_values_longer_than_the_page_are_refused() {
+    let value = |n: u8| FixedLenByteArray::from(ByteArray::from(vec![n; 4]));
+    let column = Column::required(
+        PhysicalType::FixedLenByteArray(4),
+        (0..100).map(value).collect(),
+    );
+    let style = Style {
+        dictionary: false,
+        encoding: 1,
+        ..Style::default()
+    };
+    let written = write::<FixedLenByteArrayType>(&column, &style);
+    let mut source = written.source();
+    let deleted = RoaringBitmap::from_iter([1]);
+    assert!(rewrite_chunk(&source, &deleted, Change::Keep).is_ok());
+    source.shape.physical = PhysicalType::FixedLenByteArray(i32::MAX as u32);
+    let error = rewrite_chunk(&source, &deleted, Change::Keep).expect_err("damaged");
+    let text = error.to_string();
+    assert!(
+        text.contains("claims 100 of 2147483647 bytes each"),
+        "{text}"
+    );
+}
+
 /// A delta header: a block of 128 in four parts, that many values, the first one, and what follows.
 fn delta(values: u64, first: u8, blocks: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x80, 0x01, 4];
