@@ -144,7 +144,10 @@ pub enum ParquetError {
         problem: String,
     },
     /// No presented file can be made of it.
-    #[error("{location} cannot be presented as a file of its table: {reason}")]
+    #[error(
+        "{location} cannot be presented as a file of its table: {reason}; mount with --view raw to \
+         have its own bytes"
+    )]
     Unpresentable {
         /// The file.
         location: String,

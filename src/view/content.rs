@@ -1,6 +1,5 @@
 //! What stands behind the names of presented files: sizes, classes and bytes, and what is kept of them.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -15,6 +14,7 @@ use super::plan::plan;
 use super::presented::{Content, PresentedFile};
 use super::rewritten::{Kept, Recent, Rewrite};
 use super::{Class, OpenPlan, View, ViewOptions, identity};
+use crate::base::clock::TimestampMs;
 use crate::base::hash::stable_hash256;
 use crate::log::deletion_vector;
 use crate::parquet::{Footer, OutputGroup, assemble};
@@ -23,7 +23,7 @@ use crate::storage::cache::{EntryKey, FactKey};
 use crate::storage::{ObjectReader, StorageError, TableRoots};
 
 /// How many files are remembered by class and size.
-const KNOWN: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
+const KNOWN: usize = 1 << 20;
 
 /// What made footers and chunks of files that were opened last may take in memory, in bytes.
 const HELD: u64 = 64 * 1024 * 1024;
@@ -40,6 +40,8 @@ struct Known {
     /// Absent where an earlier mount has found out the size.
     class: Option<Class>,
     size: u64,
+    /// When the data file was modified that was looked at.
+    modified: Option<TimestampMs>,
 }
 
 /// What has become of the promise of files under their own names that their bytes are their own.
@@ -79,7 +81,8 @@ impl Contents {
             roots,
             options,
             snapshot,
-            known: Mutex::new(LruCache::new(KNOWN)),
+            // Grown as files are met: a bound given here would be reserved for each schema at once.
+            known: Mutex::new(LruCache::unbounded()),
             made: Mutex::new(Held {
                 contents: LruCache::unbounded(),
                 bytes: 0,
@@ -140,8 +143,14 @@ impl Contents {
             return Some(size);
         }
         if let Some(size) = self.options.cache.recall(&self.fact_key(plan)) {
-            let known = Known { class: None, size };
-            self.known.lock().put(plan.id, known);
+            self.know(
+                plan.id,
+                Known {
+                    class: None,
+                    size,
+                    modified: None,
+                },
+            );
             return Some(size);
         }
         if plan.promised && self.promises_are_kept() == Some(true) {
@@ -186,12 +195,17 @@ impl Contents {
         if self.options.view == View::Raw {
             return Ok(Content::Original);
         }
-        if let Some(content) = self.made.lock().contents.get(&plan.id) {
-            return Ok(content.clone());
-        }
+        // What was found out holds for the file that was looked at: another one may have taken its
+        // place.
+        let modified = Some(original.meta().modified);
         let known = self.known.lock().get(&plan.id).copied();
-        if known.is_some_and(|known| known.class == Some(Class::Identity)) {
-            return Ok(Content::Original);
+        if let Some(known) = known.filter(|known| known.modified == modified) {
+            if known.class == Some(Class::Identity) {
+                return Ok(Content::Original);
+            }
+            if let Some(content) = self.made.lock().contents.get(&plan.id) {
+                return Ok(content.clone());
+            }
         }
         let content = self.make(plan, original)?;
         let size = match &content {
@@ -203,8 +217,9 @@ impl Contents {
         let known = Known {
             class: Some(class),
             size,
+            modified,
         };
-        let before = self.known.lock().put(plan.id, known);
+        let before = self.know(plan.id, known);
         if before.is_none_or(|before| before.size != size) {
             self.options.cache.remember(self.fact_key(plan), size);
         }
@@ -217,6 +232,16 @@ impl Contents {
         }
         self.hold(plan.id, &content);
         Ok(content)
+    }
+
+    /// Notes what is known of a file; returns what was known before.
+    fn know(&self, id: FileId, is: Known) -> Option<Known> {
+        let mut known = self.known.lock();
+        let before = known.put(id, is);
+        if known.len() > KNOWN {
+            known.pop_lru();
+        }
+        before
     }
 
     /// Keeps what was made of a file.

@@ -436,3 +436,31 @@ fn a11_a_partition_value_is_not_taken_from_the_path() {
         *Date32Array::from(vec![0]).data_type()
     );
 }
+
+/// What was found out of a file does not hold for another one that took its place.
+#[test]
+fn a_file_in_the_place_of_another_is_looked_at_anew() {
+    let mut table = TableBuilder::with_schema(&[("a", "long"), ("b", "long"), ("c", "long")]);
+    let first = batch([("a", longs([1])), ("b", longs([2]))]);
+    let added = table.data("f.parquet", &first);
+    table.commit([added]);
+    let tree = table.tree();
+    let shown = |tree: &Tree| {
+        let (rows, _) = rows_of(tree, "@v1");
+        (rows[0]["a"].clone(), rows[0]["b"].clone())
+    };
+    let texts = |a: &str, b: &str| (Some(a.to_owned()), Some(b.to_owned()));
+    assert_eq!(shown(&tree), texts("1", "2"));
+
+    let size = || std::fs::metadata(table.path("f.parquet")).unwrap().len();
+    let before = size();
+    table.data("f.parquet", &batch([("b", longs([4])), ("a", longs([3]))]));
+    assert_eq!(size(), before, "otherwise it is refused");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(table.path("f.parquet"))
+        .unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    file.set_modified(std::time::UNIX_EPOCH + hour).unwrap();
+    assert_eq!(shown(&tree), texts("3", "4"));
+}
