@@ -1,7 +1,8 @@
-//! Ids, clock and units: what every floor may use.
+//! Ids, clock, chance and units: what every floor may use.
 
 pub mod clock;
 pub mod hash;
+pub mod random;
 
 /// A table version: the number of the commit that made it (PROTOCOL.md, "Delta Log Entries").
 pub type Version = u64;

@@ -1,4 +1,4 @@
-//! The only place that reads the clock.
+//! The only place that reads the clock, and the one that waits for it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +15,11 @@ pub fn now_ms() -> TimestampMs {
 #[allow(clippy::disallowed_methods)]
 pub fn monotonic() -> Instant {
     Instant::now()
+}
+
+/// Lets time pass.
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// `time` in milliseconds since the epoch, rounded down; saturates at the ends of `i64`.

@@ -18,10 +18,10 @@ pub struct Metadata {
     /// Unique id of the table.
     pub id: String,
     /// The table's name.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The table's description.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// How data files are encoded.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Metadata {
     #[serde(default, deserialize_with = "null_as_default")]
     pub partition_columns: Vec<String>,
     /// When this action was made, milliseconds since the epoch.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<TimestampMs>,
     /// Table properties.
     #[serde(default, deserialize_with = "properties")]
@@ -85,7 +85,7 @@ pub struct DeletionVectorDescriptor {
     /// What `storage_type` says.
     pub path_or_inline_dv: String,
     /// Where the vector begins in its file, bytes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<i32>,
     /// Size of the serialised vector, bytes.
     pub size_in_bytes: i32,
@@ -254,7 +254,7 @@ where
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn partition_values<'de, D>(deserializer: D) -> Result<PartitionValues<'de>, D::Error>
+pub(super) fn partition_values<'de, D>(deserializer: D) -> Result<PartitionValues<'de>, D::Error>
 where
     D: Deserializer<'de>,
 {

@@ -1,6 +1,8 @@
 //! Reading commit files, log compaction files and JSON checkpoints: one JSON action a line
 //! (PROTOCOL.md, "Delta Log Entries").
 
+use serde::Deserialize;
+
 use super::LogError;
 use super::actions::{
     ActionLine, Add, CheckpointMetadata, CommitInfo, DomainMetadata, Metadata, Protocol, Remove,
@@ -35,7 +37,8 @@ pub fn read_actions(file: &str, bytes: &[u8], sink: &mut impl ActionSink) -> Res
     let mut empty = true;
     for (index, line) in lines(bytes) {
         empty = false;
-        let action = parse(line).map_err(|error| bad_line(file, index, line, &error))?;
+        let action: ActionLine<'_> =
+            parse_line(line).map_err(|error| LogError::bad_line(file, index, line, &error))?;
         feed(index, action, sink).map_err(|(action, problem)| LogError::BadAction {
             file: format!("{file} line {}", index + 1),
             action,
@@ -50,8 +53,9 @@ pub fn read_actions(file: &str, bytes: &[u8], sink: &mut impl ActionSink) -> Res
     Ok(())
 }
 
-/// One action. An array of its parts, which serde takes for a struct as well, is none.
-fn parse(line: &[u8]) -> Result<ActionLine<'_>, serde_json::Error> {
+/// One action, as `T` has it. An array of its parts, which serde takes for a struct as well, is
+/// none.
+pub fn parse_line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, serde_json::Error> {
     if line.trim_ascii_start().starts_with(b"[") {
         return Err(serde::de::Error::custom("an array is no action"));
     }
@@ -59,7 +63,7 @@ fn parse(line: &[u8]) -> Result<ActionLine<'_>, serde_json::Error> {
 }
 
 /// The lines of a file with something on them, with their numbers from 0.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     bytes
         .split(|&byte| byte == b'\n')
         .enumerate()
@@ -108,20 +112,4 @@ fn feed(
             .map_err(|problem| ("sidecar", problem))?;
     }
     Ok(())
-}
-
-fn bad_line(file: &str, index: usize, line: &[u8], error: &serde_json::Error) -> LogError {
-    const SHOWN: usize = 60;
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
-    let mut found: String = text.chars().take(SHOWN).collect();
-    if found.len() < line.len() {
-        found.push('…');
-    }
-    LogError::BadLine {
-        file: file.to_owned(),
-        line: index + 1,
-        found,
-        reason: error.to_string(),
-        truncated: error.is_eof(),
-    }
 }

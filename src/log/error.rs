@@ -126,6 +126,23 @@ fn advice(truncated: &bool) -> &'static str {
 }
 
 impl LogError {
+    /// [`LogError::BadLine`] for the line at `index`, from 0, that holds `line`.
+    pub fn bad_line(file: &str, index: usize, line: &[u8], error: &serde_json::Error) -> LogError {
+        const SHOWN: usize = 60;
+        let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
+        let mut found: String = text.chars().take(SHOWN).collect();
+        if found.len() < line.len() {
+            found.push('…');
+        }
+        LogError::BadLine {
+            file: file.to_owned(),
+            line: index + 1,
+            found,
+            reason: error.to_string(),
+            truncated: error.is_eof(),
+        }
+    }
+
     /// Whether another checkpoint or a replay of commit files may give what this one could not.
     pub fn is_checkpoint_fault(&self) -> bool {
         match self {

@@ -1,0 +1,10 @@
+//! The only place that draws random numbers, apart from UUIDs.
+
+use std::time::Duration;
+
+/// A duration from nothing up to `most`, each as likely as any other. Not for secrets.
+#[allow(clippy::disallowed_methods)]
+pub fn duration_up_to(most: Duration) -> Duration {
+    let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+    Duration::from_nanos(fastrand::u64(0..=nanos))
+}
