@@ -9,10 +9,12 @@ pub mod commit;
 pub mod deletion_vector;
 mod error;
 pub mod history;
+pub mod last_checkpoint;
 pub mod listing;
 pub mod names;
 pub mod statistics;
 pub mod times;
+pub mod write;
 
 pub use error::LogError;
 

@@ -1,5 +1,6 @@
 //! One version of a table in memory: protocol, metadata, live files; building and refreshing them.
 
+pub mod checkpoint;
 mod error;
 mod file_table;
 mod generation;

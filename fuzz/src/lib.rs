@@ -28,4 +28,4 @@ macro_rules! targets {
     )*};
 }
 
-targets!(checkpoints chunks files footers vectors);
+targets!(checkpoints chunks files footers vectors written);

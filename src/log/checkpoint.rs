@@ -3,6 +3,7 @@
 
 mod columns;
 mod decode;
+pub mod write;
 
 use crate::base::Version;
 use crate::storage::Store;

@@ -156,6 +156,14 @@ impl LogListing {
         }
     }
 
+    /// Notes that a complete checkpoint of `version` has been written.
+    pub fn push_checkpoint(&mut self, version: Version, files: CheckpointFiles) {
+        let known = self.checkpoints.entry(version).or_default();
+        if !known.contains(&files) {
+            known.push(files);
+        }
+    }
+
     /// The newest version of which there is a file.
     pub fn newest(&self) -> Option<Version> {
         let commit = self.commits.last().copied();

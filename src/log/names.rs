@@ -111,6 +111,16 @@ pub fn checksum_name(version: Version) -> String {
     format!("{version:020}.crc")
 }
 
+/// `N.checkpoint.parquet`.
+pub fn classic_checkpoint_name(version: Version) -> String {
+    format!("{version:020}.checkpoint.parquet")
+}
+
+/// `N.checkpoint.UUID.parquet`.
+pub fn uuid_checkpoint_name(version: Version, uuid: Uuid) -> String {
+    format!("{version:020}.checkpoint.{uuid}.parquet")
+}
+
 /// What the names of log compaction files end in.
 pub const COMPACTION_SUFFIX: &str = ".compacted.json";
 

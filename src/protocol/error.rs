@@ -26,6 +26,40 @@ pub enum ProtocolError {
         /// What is supported.
         supported: String,
     },
+    /// A writer version that this release does not know.
+    #[error(
+        "the table needs writer version {found}; this release of deltafs supports 1 to 7: upgrade \
+         deltafs; reading is not affected"
+    )]
+    WriterVersion {
+        /// `minWriterVersion`.
+        found: i32,
+    },
+    /// Writer features that are active and that this release does not enforce.
+    #[error(
+        "the table uses the writer feature{} {}, which this release of deltafs does not enforce, so \
+         it does not write to the table: write with a tool that does, or drop the feature; reading \
+         is not affected",
+        if .features.len() == 1 { "" } else { "s" },
+        .features.join(", ")
+    )]
+    WriterFeatures {
+        /// The features, as named in `writerFeatures`, each with what makes it active.
+        features: Vec<String>,
+    },
+    /// Metadata of a column that should bind writers and means nothing.
+    #[error(
+        "column {column} has {key} {found}, which is not of the form that PROTOCOL.md gives it; the \
+         metaData action that holds it is damaged"
+    )]
+    ColumnRule {
+        /// The column.
+        column: String,
+        /// The metadata key.
+        key: &'static str,
+        /// What it says.
+        found: String,
+    },
     /// A protocol action that contradicts itself.
     #[error("the protocol action is contradictory: {problem}")]
     Contradiction {

@@ -1,6 +1,7 @@
 //! A table from its creation to its end at one place: its log, the file table, and the versions
 //! built so far. A table that is dropped and made again at the same path is another generation.
 
+mod checkpointed;
 mod times;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use lru::LruCache;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use roaring::RoaringBitmap;
 
+use self::checkpointed::KnownSize;
 use super::SnapshotError;
 use super::file_table::{FileId, FileRef, FileTable};
 use super::provenance::Provenance;
@@ -55,6 +57,8 @@ pub struct Generation {
     provenance: Mutex<Provenance>,
     /// Of files with a deletion vector: whether it deletes every row.
     all_deleted: Mutex<HashMap<FileId, bool>>,
+    /// Taken before `files`.
+    known_size: Mutex<KnownSize>,
     ended: AtomicBool,
 }
 
@@ -71,6 +75,7 @@ impl Generation {
             times: Mutex::default(),
             provenance: Mutex::default(),
             all_deleted: Mutex::default(),
+            known_size: Mutex::default(),
             ended: AtomicBool::new(false),
         }
     }
@@ -435,15 +440,6 @@ impl Generation {
             ));
         }
         None
-    }
-
-    /// The bytes of all live data files together.
-    pub fn size_of(&self, snapshot: &Snapshot) -> u64 {
-        let files = self.files();
-        snapshot
-            .files()
-            .iter()
-            .fold(0, |sum: u64, id| sum.saturating_add(files.size(id)))
     }
 
     /// `numRecords` of live files, read from where their statistics lie. Files without that

@@ -24,6 +24,18 @@ pub struct TableShape {
     pub fingerprint: u64,
 }
 
+impl TableShape {
+    /// What `protocol` and `metadata` come to. `version` is the first in which they are in force;
+    /// errors name it.
+    pub fn of(
+        version: Version,
+        protocol: &Protocol,
+        metadata: &Metadata,
+    ) -> Result<TableShape, SnapshotError> {
+        work_out_shape(version, protocol, metadata)
+    }
+}
+
 /// A protocol and a metadata action in force together, and what they come to.
 #[derive(Debug)]
 pub(super) struct Definition {

@@ -10,6 +10,7 @@ pub mod chunks;
 pub mod files;
 pub mod footers;
 pub mod vectors;
+pub mod written;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

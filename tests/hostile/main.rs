@@ -11,6 +11,7 @@ mod support;
 mod tables;
 
 pub mod allocations;
+mod checkpointed;
 pub mod dice;
 mod footer;
 pub mod fuzz;

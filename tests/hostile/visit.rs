@@ -190,7 +190,11 @@ fn listed(tree: &Tree, ino: Ino) -> Result<Vec<(String, Ino, NodeKind)>, TreeErr
     let mut rows = Vec::new();
     tree.readdir(handle, 0, false, &mut |row| {
         if row.name != "." && row.name != ".." || row.next_offset > 2 {
-            rows.push((row.name.to_owned(), row.ino, row.kind));
+            rows.push((
+                row.name.to_str().expect("text").to_owned(),
+                row.ino,
+                row.kind,
+            ));
         }
         ControlFlow::Continue(())
     })?;

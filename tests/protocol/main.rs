@@ -8,6 +8,8 @@ mod support;
 
 mod add_and_remove;
 mod change_metadata;
+mod checkpoint_faults;
+mod checkpoint_writing;
 mod checkpoints;
 mod column_mapping;
 mod deletion_vectors;

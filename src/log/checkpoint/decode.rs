@@ -1,5 +1,7 @@
 //! Decoding Parquet checkpoints, row group by row group, ahead of the consumer.
 
+mod int96;
+
 use std::any::Any;
 use std::io::{self, BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +29,7 @@ use crate::storage::{ObjectReader, Store};
 const BATCH_ROWS: usize = 8192;
 
 /// Batches that may wait for the consumer.
-const BATCHES_AHEAD: usize = 8;
+pub(super) const BATCHES_AHEAD: usize = 8;
 
 /// The fields of `add` that a snapshot holds; statistics stay where they are.
 const ADD_FIELDS: &[&str] = &[
@@ -122,9 +124,20 @@ impl ChunkReader for ObjectChunks {
     }
 }
 
-struct Cursor {
+/// Reads an object from some position on.
+pub(super) struct Cursor {
     reader: Arc<dyn ObjectReader>,
     position: u64,
+}
+
+impl Cursor {
+    /// From its beginning on.
+    pub(super) fn new(reader: Arc<dyn ObjectReader>) -> Cursor {
+        Cursor {
+            reader,
+            position: 0,
+        }
+    }
 }
 
 impl Read for Cursor {
@@ -160,7 +173,7 @@ pub(super) fn read_sidecar(
     read(store, path, state, sink, |leaf| within(leaf, ADD_FIELDS))
 }
 
-fn within(leaf: &str, prefixes: &[&str]) -> bool {
+pub(super) fn within(leaf: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| {
         leaf.strip_prefix(prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -235,17 +248,39 @@ impl Leaves {
         path: &str,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Leaves, LogError> {
-        let chunks = ObjectChunks::open(store, path)?;
+        Leaves::of(ObjectChunks::open(store, path)?, path, wanted)
+    }
+
+    /// All leaves of a file in memory that is to lie at `path`.
+    pub(super) fn of_bytes(bytes: Bytes, path: &str) -> Result<Leaves, LogError> {
+        Leaves::of(ObjectChunks::Bytes(bytes), path, |_| true)
+    }
+
+    fn of(
+        chunks: ObjectChunks,
+        path: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Leaves, LogError> {
         caught(|| {
             check_footer(&chunks, path)?;
             // The Arrow schema that some writers embed adds nothing and varies the types.
             let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-            let metadata =
-                ArrowReaderMetadata::load(&chunks, options).map_err(|error| error.to_string())?;
+            let mut metadata = ArrowReaderMetadata::load(&chunks, options.clone())
+                .map_err(|error| error.to_string())?;
+            let leaves: Vec<usize> = {
+                let schema = metadata.parquet_schema();
+                (0..schema.num_columns())
+                    .filter(|index| wanted(&schema.column(*index).path().string()))
+                    .collect()
+            };
+            if let Some(schema) = int96::in_microseconds(&metadata, &leaves) {
+                metadata = ArrowReaderMetadata::try_new(
+                    metadata.metadata().clone(),
+                    options.with_schema(schema),
+                )
+                .map_err(|error| error.to_string())?;
+            }
             let schema = metadata.parquet_schema();
-            let leaves: Vec<usize> = (0..schema.num_columns())
-                .filter(|index| wanted(&schema.column(*index).path().string()))
-                .collect();
             for row_group in metadata.metadata().row_groups() {
                 for leaf in &leaves {
                     check_column_chunk(&chunks, row_group.column(*leaf))?;
@@ -361,7 +396,7 @@ fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
