@@ -10,6 +10,7 @@ mod chunks;
 mod error;
 mod footer;
 mod hints;
+mod orders;
 mod output;
 mod pages;
 mod rewrite;

@@ -11,7 +11,8 @@ mod tests;
 use super::schema::MAX_DEPTH;
 
 pub(super) use write::{
-    FieldWriter, write_binary, write_bool_element, write_integer, write_struct, write_varint,
+    FieldWriter, write_binary, write_bool_element, write_integer, write_list, write_struct,
+    write_varint,
 };
 
 /// The type of a field or an element.

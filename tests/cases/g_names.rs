@@ -96,7 +96,7 @@ fn g11_a_listing_of_files_is_one_snapshot() {
             }
             left = 0;
             offset = row.next_offset;
-            names.push(row.name.to_owned());
+            names.push(row.name.to_str().expect("text").to_owned());
             std::ops::ControlFlow::Continue(())
         })
         .unwrap();

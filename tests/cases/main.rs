@@ -13,6 +13,8 @@ mod b_rows;
 mod c_log;
 mod d_timestamps;
 mod e_vacuum;
+mod f_commits;
+mod f_intake;
 mod g_names;
 
 use arrow::array::RecordBatch;

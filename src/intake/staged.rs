@@ -1,0 +1,232 @@
+//! A staged file, opened: its footer, read twice with care.
+//!
+//! Our own [`Footer`] bounds what a footer may claim; only then is it handed to the `parquet`
+//! crate, which believes it.
+
+use std::any::Any;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use ::parquet::errors::ParquetError as DecodeError;
+use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use ::parquet::file::reader::{ChunkReader, Length};
+use bytes::Bytes;
+
+use super::{IntakeError, StagedFile};
+use crate::parquet::Footer;
+use crate::storage::{ObjectMeta, ObjectReader, StorageError};
+
+/// A file that is read in both ways: by our own footer, and by the `parquet` crate.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// Its name, for messages.
+    pub(super) name: String,
+    pub(super) source: Source,
+    pub(super) footer: Footer,
+    pub(super) metadata: Arc<ParquetMetaData>,
+}
+
+impl Opened {
+    /// Opens a staged file. [`IntakeError::Footer`] where it is no Parquet file.
+    pub(super) fn open(staged: &StagedFile) -> Result<Opened, IntakeError> {
+        Opened::of(&staged.name, &staged.file, staged.size)
+    }
+
+    /// Opens any file, which messages call `name`.
+    pub(super) fn of(name: &str, file: &Arc<File>, size: u64) -> Result<Opened, IntakeError> {
+        let source = Source {
+            meta: Arc::new(ObjectMeta {
+                path: name.to_owned(),
+                size,
+                modified: 0,
+            }),
+            file: file.clone(),
+            fault: Arc::default(),
+        };
+        let unreadable = |source| IntakeError::Footer {
+            file: name.to_owned(),
+            source,
+        };
+        let footer = Footer::read(&source).map_err(unreadable)?;
+        // Column chunks are found to lie in the file.
+        footer.row_groups_meta().map_err(unreadable)?;
+        let metadata = caught(|| {
+            let mut reader = ParquetMetaDataReader::new();
+            reader
+                .try_parse(&source)
+                .and_then(|()| reader.finish())
+                .map_err(|error| error.to_string())
+        });
+        let metadata = metadata.map_err(|problem| source.damaged(problem))?;
+        Ok(Opened {
+            name: name.to_owned(),
+            source,
+            footer,
+            metadata: Arc::new(metadata),
+        })
+    }
+
+    /// That the pages of the file are damaged, or cannot be had.
+    pub(super) fn damaged(&self, problem: String) -> IntakeError {
+        self.source.damaged(problem)
+    }
+}
+
+/// The codec of the first column chunk of a file.
+pub(super) fn codec_of(metadata: &ParquetMetaData) -> Compression {
+    let first = metadata.row_groups().first();
+    first
+        .and_then(|group| group.columns().first())
+        .map_or(Compression::UNCOMPRESSED, |chunk| chunk.compression())
+}
+
+pub(super) use ::parquet::basic::Compression;
+
+/// A codec as Delta on Spark puts it into file names.
+pub(super) fn codec_name(codec: Compression) -> Option<&'static str> {
+    match codec {
+        Compression::UNCOMPRESSED => None,
+        Compression::SNAPPY => Some("snappy"),
+        Compression::GZIP(_) => Some("gz"),
+        Compression::LZO => Some("lzo"),
+        Compression::BROTLI(_) => Some("br"),
+        Compression::LZ4 => Some("lz4hadoop"),
+        Compression::ZSTD(_) => Some("zstd"),
+        Compression::LZ4_RAW => Some("lz4raw"),
+    }
+}
+
+/// The bytes of a local file. Reading moves no cursor, so that several may read at once.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    meta: Arc<ObjectMeta>,
+    file: Arc<File>,
+    /// The errno of the last read that failed, 0 for none: decoders make text of it.
+    fault: Arc<AtomicI32>,
+}
+
+impl Source {
+    /// What a decoder's failure comes of: a damaged file, unless reading it failed.
+    fn damaged(&self, problem: String) -> IntakeError {
+        match self.fault.load(Ordering::Relaxed) {
+            0 => IntakeError::Damaged {
+                file: self.meta.path.clone(),
+                problem,
+            },
+            errno => IntakeError::Storage(StorageError::Io {
+                operation: "read",
+                location: self.meta.path.clone(),
+                source: io::Error::from_raw_os_error(errno),
+            }),
+        }
+    }
+}
+
+impl ObjectReader for Source {
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, StorageError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self
+                .file
+                .read_at(&mut buffer[filled..], offset + filled as u64)
+            {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    let errno = source.raw_os_error().unwrap_or_default();
+                    self.fault.store(errno, Ordering::Relaxed);
+                    return Err(StorageError::Io {
+                        operation: "read",
+                        location: self.meta.path.clone(),
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(filled)
+    }
+
+    fn as_file(&self) -> Option<&Arc<File>> {
+        Some(&self.file)
+    }
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.meta.size
+    }
+}
+
+impl ChunkReader for Source {
+    type T = BufReader<Cursor>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, DecodeError> {
+        let cursor = Cursor {
+            source: self.clone(),
+            position: start,
+        };
+        // Page headers are read through this; their pages follow by `get_bytes`.
+        Ok(BufReader::with_capacity(512, cursor))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, DecodeError> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.meta.size) {
+            return Err(DecodeError::EOF(format!(
+                "{length} bytes at {start} of a file of {} bytes",
+                self.meta.size
+            )));
+        }
+        let mut buffer = vec![0; length];
+        let read = self
+            .read_at(&mut buffer, start)
+            .map_err(|error| DecodeError::External(Box::new(error)))?;
+        if read < length {
+            return Err(DecodeError::EOF(format!(
+                "the file ends at {}",
+                start + read as u64
+            )));
+        }
+        Ok(buffer.into())
+    }
+}
+
+/// Reads from a place on.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    source: Source,
+    position: u64,
+}
+
+impl Read for Cursor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self
+            .source
+            .read_at(buffer, self.position)
+            .map_err(io::Error::other)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+/// Runs `work` over hostile bytes: a panic of the decoder is one more way to be unreadable.
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the decoder failed: {}", text.unwrap_or("no reason given"))
+}
