@@ -2,6 +2,8 @@
 
 mod build;
 mod checks;
+mod commit;
+mod create;
 mod daemon;
 mod error;
 mod helper;
@@ -64,6 +66,8 @@ struct Cli {
 enum Command {
     Mount(Box<mount::MountArgs>),
     Umount(umount::UmountArgs),
+    Commit(commit::CommitArgs),
+    Create(create::CreateArgs),
     History(inspect::HistoryArgs),
     Detail(inspect::DetailArgs),
     Files(inspect::FilesArgs),
@@ -91,6 +95,8 @@ fn run<N: Nodes>(
     let outcome = match cli.command {
         Command::Mount(args) => args.spec().and_then(|spec| mount::mount(spec, build)),
         Command::Umount(args) => umount::run(&args),
+        Command::Commit(args) => commit::run(&args),
+        Command::Create(args) => logging::on_terminal().and_then(|()| create::run(&args)),
         Command::History(args) => logging::on_terminal().and_then(|()| inspect::history(&args)),
         Command::Detail(args) => logging::on_terminal().and_then(|()| inspect::detail(&args)),
         Command::Files(args) => logging::on_terminal().and_then(|()| inspect::files(&args)),

@@ -1,14 +1,18 @@
 //! The only place that chooses an errno: exhaustive over every floor's errors, no `_` arm.
 
+use crate::intake::IntakeError;
 use crate::log::LogError;
 use crate::log::deletion_vector::DeletionVectorError;
 use crate::parquet::ParquetError;
 use crate::protocol::ProtocolError;
 use crate::schema::SchemaError;
 use crate::snapshot::SnapshotError;
+use crate::staging::StagingError;
 use crate::storage::StorageError;
+use crate::storage::posix::PosixError;
 use crate::tree::TreeError;
-use crate::view::ViewError;
+use crate::txn::TxnError;
+use crate::view::{VersionError, ViewError};
 
 /// An errno value as in `libc`.
 pub type Errno = i32;
@@ -23,8 +27,116 @@ pub fn of_tree(error: &TreeError) -> Errno {
         TreeError::IsADirectory(_) => libc::EISDIR,
         TreeError::NotASymlink(_) => libc::EINVAL,
         TreeError::NoAttribute(_) => libc::ENODATA,
+        TreeError::ReadOnly(_) => libc::EROFS,
+        TreeError::NotPermitted { .. } => libc::EPERM,
+        TreeError::NotSupported(_) => libc::EOPNOTSUPP,
+        TreeError::Exists(_) => libc::EEXIST,
+        TreeError::Raced => libc::ESTALE,
+        TreeError::OtherTransaction => libc::EXDEV,
+        TreeError::SameNumber(_) => libc::EOVERFLOW,
+        TreeError::Posix(error) => of_posix(error),
+        TreeError::Staging(error) => of_staging(error),
         TreeError::Snapshot(error) => of_snapshot(error),
         TreeError::View(error) => of_view(error),
+    }
+}
+
+/// The errno of a [`PosixError`]: the system's own, as on any file system.
+pub fn of_posix(error: &PosixError) -> Errno {
+    error.errno()
+}
+
+/// The errno of a [`StagingError`].
+pub fn of_staging(error: &StagingError) -> Errno {
+    match error {
+        StagingError::NotWritable { .. } | StagingError::Unsupported { .. } => libc::EOPNOTSUPP,
+        StagingError::Exists { .. } => libc::EEXIST,
+        StagingError::NoTransaction { .. } | StagingError::NoSuchFile { .. } => libc::ENOENT,
+        StagingError::NotEmpty { .. } => libc::ENOTEMPTY,
+        StagingError::Committing { .. } | StagingError::Changed { .. } => libc::EBUSY,
+        StagingError::Committed { .. } => libc::EROFS,
+        StagingError::BadName { .. }
+        | StagingError::NoMarker
+        | StagingError::BadMarker { .. }
+        | StagingError::BadOption { .. }
+        | StagingError::NotADataFile { .. }
+        | StagingError::Nothing { .. }
+        | StagingError::RowsChange { .. } => libc::EINVAL,
+        StagingError::AppendOnly { .. } => libc::EPERM,
+        // Whatever conflicts: read again, and begin anew.
+        StagingError::Conflict(_) | StagingError::OtherTable { .. } => libc::ESTALE,
+        // Not EINTR, which would hang who waits: as for a race that was lost, to be tried again.
+        StagingError::Retryable { .. } | StagingError::Interrupted => libc::EAGAIN,
+        StagingError::Unknown { .. } | StagingError::BadRecord { .. } => libc::EIO,
+        StagingError::Intake(error) => of_intake(error),
+        StagingError::Protocol(error) => of_protocol(error),
+        StagingError::Txn(error) => of_txn(error),
+        StagingError::Snapshot(error) => of_snapshot(error),
+        StagingError::Version(VersionError::Snapshot(error)) => of_snapshot(error),
+        StagingError::Version(VersionError::View(error)) => of_view(error),
+        StagingError::Storage(error) => of_storage(error),
+        StagingError::Posix(error) => of_posix(error),
+    }
+}
+
+/// The errno of a [`TxnError`].
+pub fn of_txn(error: &TxnError) -> Errno {
+    match error {
+        TxnError::Snapshot(error) => of_snapshot(error),
+        TxnError::Log(error) => of_log(error),
+        TxnError::Protocol(error) => of_protocol(error),
+        TxnError::Put { source, .. } => of_storage(source),
+        TxnError::LogCleaned { .. } | TxnError::OtherTable { .. } => libc::ESTALE,
+        TxnError::Invalid { .. } | TxnError::NoRecordCount { .. } => libc::EINVAL,
+        TxnError::RowIds { .. }
+        | TxnError::CommitTime { .. }
+        | TxnError::Occupied { .. }
+        | TxnError::NoMoreVersions { .. } => libc::EUCLEAN,
+    }
+}
+
+/// The errno of an [`IntakeError`]: what a staged file is refused for is for its owner to mend, so
+/// that a damaged one is no input/output error.
+pub fn of_intake(error: &IntakeError) -> Errno {
+    match error {
+        IntakeError::Footer { source, .. } => match source {
+            ParquetError::Storage(error) => of_storage(error),
+            ParquetError::NotParquet { .. }
+            | ParquetError::FooterLength { .. }
+            | ParquetError::Malformed { .. }
+            | ParquetError::DamagedChunk { .. }
+            | ParquetError::ValueOutOfRange { .. }
+            | ParquetError::LargerThanFooter { .. }
+            | ParquetError::DoesNotFit { .. }
+            | ParquetError::Encrypted { .. }
+            | ParquetError::UnsupportedCompression { .. }
+            | ParquetError::ChunkTooLarge { .. }
+            | ParquetError::NoConversion { .. }
+            | ParquetError::Unpresentable { .. } => libc::EINVAL,
+        },
+        IntakeError::Damaged { .. }
+        | IntakeError::UnknownColumn { .. }
+        | IntakeError::AmbiguousColumn { .. }
+        | IntakeError::MissingColumn { .. }
+        | IntakeError::WrongType { .. }
+        | IntakeError::ValueLost { .. }
+        | IntakeError::TooLong { .. }
+        | IntakeError::Null { .. }
+        | IntakeError::LegacyCalendar { .. }
+        | IntakeError::UnknownDirectory { .. }
+        | IntakeError::RepeatedDirectory { .. }
+        | IntakeError::PartitionValue { .. }
+        | IntakeError::PartitionDisagrees { .. }
+        | IntakeError::NoPartitionValue { .. }
+        | IntakeError::TooManyPartitions { .. }
+        | IntakeError::Constraint { .. }
+        | IntakeError::NoDeltaType { .. }
+        | IntakeError::SchemaChange { .. }
+        | IntakeError::NewTable { .. } => libc::EINVAL,
+        IntakeError::Expression { .. } => libc::EOPNOTSUPP,
+        IntakeError::Protocol(error) => of_protocol(error),
+        IntakeError::Schema(error) => of_schema(error),
+        IntakeError::Storage(error) => of_storage(error),
     }
 }
 
@@ -76,10 +188,13 @@ pub fn of_snapshot(error: &SnapshotError) -> Errno {
 /// The errno of a [`ProtocolError`].
 pub fn of_protocol(error: &ProtocolError) -> Errno {
     match error {
-        ProtocolError::ReaderVersion { .. } | ProtocolError::ReaderFeatures { .. } => {
-            libc::EOPNOTSUPP
-        }
-        ProtocolError::Contradiction { .. } | ProtocolError::Property { .. } => libc::EUCLEAN,
+        ProtocolError::ReaderVersion { .. }
+        | ProtocolError::ReaderFeatures { .. }
+        | ProtocolError::WriterVersion { .. }
+        | ProtocolError::WriterFeatures { .. } => libc::EOPNOTSUPP,
+        ProtocolError::Contradiction { .. }
+        | ProtocolError::Property { .. }
+        | ProtocolError::ColumnRule { .. } => libc::EUCLEAN,
     }
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod local;
 mod location;
 mod object;
+pub mod posix;
 mod roots;
 mod url;
 
@@ -25,6 +26,10 @@ use bytes::Bytes;
 use crate::base::clock::TimestampMs;
 
 pub use error::StorageError;
+pub use local::spool::{
+    Claim, EntryKind, HowPublished, Leftover, Publisher, Spool, SpoolDirectory, SpoolFile,
+    WalkedEntry,
+};
 pub use location::Location;
 pub use roots::TableRoots;
 pub use url::{StoreOptions, TableUrl, open_store};
@@ -123,6 +128,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Writes an object whole unless one is there: of several racing callers exactly one sees
     /// [`PutOutcome::Created`]. Durable when it returns.
     fn put_if_absent(&self, path: &str, content: Bytes) -> Result<PutOutcome, StorageError>;
+
+    /// Makes what was created in a directory durable, whoever created it. Object stores have
+    /// nothing to do: what can be seen there is durable.
+    fn sync_dir(&self, dir: &str) -> Result<(), StorageError> {
+        let _ = dir;
+        Ok(())
+    }
 
     /// Removes an object; [`StorageError::NotFound`] when it is not there.
     fn delete(&self, path: &str) -> Result<(), StorageError>;

@@ -8,6 +8,7 @@ mod listing;
 mod lookup;
 pub mod names;
 mod nodes;
+mod staging;
 mod types;
 mod versions;
 
@@ -16,7 +17,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,14 +25,17 @@ use parking_lot::Mutex;
 use self::info::{Counters, Gauges, InfoCache, Missing};
 use self::listing::Listing;
 use self::nodes::{Base, InfoFile, Node, Nodes};
+use self::staging::{StagedFile, StagedRows};
 use self::versions::Versions;
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
 use crate::snapshot::{FileId, Generation, ProvenanceView, Table};
 use crate::storage::Capacity;
+use crate::storage::posix::Access;
 use crate::view::{Presentation, PresentedFile, ViewError};
 
 pub use error::TreeError;
+pub use staging::{Changes, is_staged};
 pub use types::{Attr, DirEntry, Entry, NodeKind, Opened, TreeOptions};
 
 /// An inode number. Stable across remounts for everything but open handles.
@@ -51,6 +55,7 @@ const ROOT_NAMES: Duration = Duration::from_secs(1);
 enum OpenFile {
     Data(PresentedFile),
     Memory(Arc<[u8]>),
+    Staged(StagedFile),
 }
 
 /// See the module.
@@ -64,6 +69,8 @@ pub struct Tree {
     info: InfoCache,
     missing: Missing,
     counters: Counters,
+    /// When a transaction began or ended last.
+    staging_changed: AtomicI64,
 }
 
 impl fmt::Debug for Tree {
@@ -85,6 +92,7 @@ impl Tree {
             info: InfoCache::default(),
             missing: Missing::default(),
             counters: Counters::default(),
+            staging_changed: AtomicI64::new(now_ms()),
         }
     }
 
@@ -161,6 +169,9 @@ impl Tree {
                 entry
             }
             Node::Link { target } => entry(plain(target.len() as u64, 0), ROOT_NAMES, FOREVER),
+            Node::Staging => self.staging_entry()?,
+            Node::Staged(staged) => self.staged_attributes(&staged)?,
+            Node::Status(transaction) => self.status_entry(ino, &transaction),
         })
     }
 
@@ -178,13 +189,26 @@ impl Tree {
 
     /// Opens a file for reading.
     pub fn open(&self, ino: Ino) -> Result<Opened, TreeError> {
+        self.open_for(ino, Access::Read)
+    }
+
+    /// Opens a file; only what is staged may be written to.
+    pub fn open_for(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
         Counters::add(&self.counters.opens, 1);
-        self.open_node(ino)
+        self.open_node(ino, access)
             .inspect_err(|_| Counters::add(&self.counters.open_errors, 1))
     }
 
-    fn open_node(&self, ino: Ino) -> Result<Opened, TreeError> {
-        let (file, immutable) = match self.node(ino)? {
+    fn open_node(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
+        let node = self.node(ino)?;
+        if let Node::Staged(staged) = &node {
+            return self.open_staged(staged, access);
+        }
+        if access.writes() {
+            return Err(TreeError::ReadOnly(ino));
+        }
+        let (file, immutable) = match node {
+            Node::Status(transaction) => (memory(transaction.status()), false),
             Node::File {
                 generation,
                 presentation,
@@ -205,22 +229,35 @@ impl Tree {
                 let content = self.info_content(ino, &generation, version, file)?;
                 (OpenFile::Memory(content), true)
             }
-            Node::Root | Node::Info | Node::InfoVersion(..) | Node::Directory { .. } => {
-                return Err(TreeError::IsADirectory(ino));
-            }
+            Node::Root
+            | Node::Info
+            | Node::InfoVersion(..)
+            | Node::Directory { .. }
+            | Node::Staging
+            | Node::Staged(_) => return Err(TreeError::IsADirectory(ino)),
             Node::Link { .. } => return Err(TreeError::UnknownInode(ino)),
         };
         let backing = match &file {
             OpenFile::Data(reader) => reader.as_file().cloned(),
-            OpenFile::Memory(_) => None,
+            OpenFile::Memory(_) | OpenFile::Staged(_) => None,
         };
-        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
-        self.open_files.lock().insert(handle, Arc::new(file));
         Ok(Opened {
-            handle,
+            handle: self.open_handle(file),
             backing,
             immutable,
+            staged: false,
         })
+    }
+
+    fn open_handle(&self, file: OpenFile) -> u64 {
+        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        self.open_files.lock().insert(handle, Arc::new(file));
+        handle
+    }
+
+    fn open_file(&self, handle: u64) -> Result<Arc<OpenFile>, TreeError> {
+        let file = self.open_files.lock().get(&handle).cloned();
+        file.ok_or(TreeError::UnknownHandle(handle))
     }
 
     fn open_data(
@@ -269,10 +306,10 @@ impl Tree {
 
     /// Fills `buffer` from `offset` of an open file; returns fewer bytes only at its end.
     pub fn read(&self, handle: u64, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError> {
-        let file = self.open_files.lock().get(&handle).cloned();
-        let file = file.ok_or(TreeError::UnknownHandle(handle))?;
+        let file = self.open_file(handle)?;
         let read = match &*file {
             OpenFile::Data(reader) => reader.read_at(buffer, offset)?,
+            OpenFile::Staged(file) => file.read(buffer, offset)?,
             OpenFile::Memory(content) => {
                 let start =
                     usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
@@ -290,13 +327,15 @@ impl Tree {
     pub fn read_takes_long(&self, handle: u64, offset: u64, size: u32) -> bool {
         match self.open_files.lock().get(&handle).map(Arc::as_ref) {
             Some(OpenFile::Data(file)) => file.takes_long(offset, size.into()),
-            Some(OpenFile::Memory(_)) | None => false,
+            Some(OpenFile::Memory(_) | OpenFile::Staged(_)) | None => false,
         }
     }
 
     /// Closes a file handle.
     pub fn release(&self, handle: u64) {
-        self.open_files.lock().remove(&handle);
+        let closed = self.open_files.lock().remove(&handle);
+        // The last close of a deleted file frees its space, which takes time: not under the lock.
+        drop(closed);
     }
 
     /// Opens a directory: the listing is one snapshot, taken now.
@@ -305,7 +344,8 @@ impl Tree {
         let listing = match self.node(ino)? {
             Node::Root => {
                 let generation = self.table().refresh_versions()?;
-                Listing::root(&generation, &self.listed_versions(&generation))
+                let versions = self.listed_versions(&generation);
+                Listing::root(&generation, &versions, self.options.staging.is_some())
             }
             Node::Info => {
                 let generation = self.table().refresh_versions()?;
@@ -321,12 +361,15 @@ impl Tree {
                 }
                 Listing::files(ino, view, base, path)?
             }
+            Node::Staging => Listing::Staged(StagedRows::transactions(self.staging()?.clone())),
+            Node::Staged(staged) => Listing::Staged(StagedRows::directory(staged)?),
             Node::InfoLatest
             | Node::InfoHistory
             | Node::InfoMetrics
             | Node::InfoFile(..)
             | Node::File { .. }
-            | Node::Link { .. } => return Err(TreeError::NotADirectory(ino)),
+            | Node::Link { .. }
+            | Node::Status(_) => return Err(TreeError::NotADirectory(ino)),
         };
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
         self.open_directories
@@ -361,8 +404,7 @@ impl Tree {
     ) -> Result<(), TreeError> {
         let listing = self.open_directories.lock().get(&handle).cloned();
         let listing = listing.ok_or(TreeError::UnknownHandle(handle))?;
-        listing.read(&self.nodes, offset, plus, take);
-        Ok(())
+        listing.read(&self.nodes, offset, plus, take)
     }
 
     /// Closes a directory handle.

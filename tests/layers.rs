@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The floors from the bottom up: each may use those before it.
-const FLOORS: [&str; 14] = [
-    "base", "storage", "schema", "parquet", "log", "protocol", "snapshot", "txn", "view",
+const FLOORS: [&str; 15] = [
+    "base", "storage", "schema", "parquet", "log", "protocol", "snapshot", "txn", "view", "intake",
     "staging", "tree", "errno", "fuse", "cli",
 ];
 
@@ -29,8 +29,8 @@ const CRATES: [(&[&str], &[&str]); 10] = [
     (&["fuser"], &["fuse"]),
     (&["object_store"], &["storage"]),
     (&["tokio"], &["storage"]),
-    (&["parquet"], &["parquet", "log"]),
-    (&["arrow"], &["parquet", "log"]),
+    (&["parquet"], &["parquet", "log", "intake"]),
+    (&["arrow"], &["parquet", "log", "intake"]),
     // An open file, which storage handed out.
     (&["std", "fs", "File"], &FLOORS),
     (&["std", "fs"], &["storage", "fuse", "cli"]),

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use super::options::MountSettings;
 use super::{CliError, MountSpec};
+use crate::errno;
+use crate::fuse::Access;
 use crate::snapshot::Table;
+use crate::staging::{Staging, StagingOptions};
 use crate::storage::cache::{DiskCache, default_directory};
 use crate::storage::{TableRoots, open_store};
 use crate::tree::{Tree, TreeOptions};
+use crate::txn::CommitOptions;
 use crate::view::{VersionError, View, ViewOptions};
 
 /// Opens the table and makes its tree. Runs in the process that will serve it: it may start
@@ -16,18 +20,48 @@ pub(super) fn build_tree(spec: &MountSpec) -> Result<Arc<Tree>, CliError> {
     let settings = &spec.settings;
     let store = open_store(&spec.table, &settings.store)?;
     let roots = TableRoots::new(store, &settings.allow_paths, &settings.store)?;
-    let table = Table::open(roots, settings.refresh)?;
+    let table = Arc::new(Table::open(roots, settings.refresh)?);
     check_newest(&table)?;
+    let view = ViewOptions {
+        view: settings.view,
+        layout: settings.layout,
+        cache: Arc::new(cache(settings)),
+    };
     let options = TreeOptions {
         list_limit: settings.list_limit,
-        view: ViewOptions {
-            view: settings.view,
-            layout: settings.layout,
-            cache: Arc::new(cache(settings)),
-        },
+        staging: staging(spec, &table, &view)?.map(Arc::new),
+        staging_permissions: staging_permissions(settings),
+        view,
         timezone: settings.timezone.clone(),
     };
-    Ok(Arc::new(Tree::new(Arc::new(table), options)))
+    Ok(Arc::new(Tree::new(table, options)))
+}
+
+/// The transactions, where the mount may be written to: those that earlier mounts have left too.
+fn staging(
+    spec: &MountSpec,
+    table: &Arc<Table>,
+    view: &ViewOptions,
+) -> Result<Option<Staging>, CliError> {
+    if spec.is_read_only() {
+        return Ok(None);
+    }
+    let options = StagingOptions {
+        directory: spec.settings.staging_dir.clone(),
+        view: view.clone(),
+        commit: CommitOptions::default(),
+        errno_of: errno::of_staging,
+    };
+    Ok(Some(Staging::open(table.clone(), options)?))
+}
+
+/// Who may begin transactions: everyone whom the mount lets in, where the daemon can give them the
+/// files that they make; else the user who mounts.
+fn staging_permissions(settings: &MountSettings) -> u16 {
+    match settings.access == Access::Everyone && rustix::process::geteuid().is_root() {
+        true => 0o1777,
+        false => 0o755,
+    }
 }
 
 /// The cache that the settings ask for. The raw view needs none.

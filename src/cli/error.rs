@@ -6,8 +6,12 @@ use std::sync::Arc;
 
 use super::options::OptionError;
 use crate::fuse::FuseError;
+use crate::intake::IntakeError;
+use crate::schema::SchemaError;
 use crate::snapshot::SnapshotError;
+use crate::staging::StagingError;
 use crate::storage::StorageError;
+use crate::txn::TxnError;
 use crate::view::{VersionError, ViewError};
 
 /// An error of a command.
@@ -184,6 +188,68 @@ pub enum CliError {
         /// Who.
         holders: String,
     },
+    /// It is no directory of a transaction, or cannot be used.
+    #[error(
+        "{}: {source}; expected a directory in @staging of a mount of deltafs that is not read-only",
+        path.display()
+    )]
+    Staging {
+        /// The directory, or the marker in it.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A commit failed.
+    #[error("{message}")]
+    Commit {
+        /// Delta's name for it and what was found, expected, and what to do.
+        message: String,
+        /// What fsync said.
+        source: io::Error,
+    },
+    /// A file that was named cannot be used.
+    #[error("{}: {source}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The schema of a new table is none.
+    #[error("{}: {source}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: SchemaError,
+    },
+    /// A new table cannot be made of what was given.
+    #[error(transparent)]
+    Intake(Box<IntakeError>),
+    /// The staging directory cannot be used.
+    #[error(transparent)]
+    StagingArea(Box<StagingError>),
+    /// The commit cannot be made.
+    #[error(transparent)]
+    Txn(Box<TxnError>),
+    /// Somebody else committed first.
+    #[error("{0}")]
+    Conflict(String),
+    /// A directory that is to become a table has something in it.
+    #[error(
+        "{} is not empty: found {found}; a table begins in an empty directory, since files that its \
+         log does not name are taken for leftovers",
+        path.display()
+    )]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// The first name in it.
+        found: String,
+    },
     /// The mount does not go away.
     #[error("{} is still mounted {seconds} s after it was unmounted", mountpoint.display())]
     StillMounted {
@@ -203,6 +269,11 @@ impl CliError {
             | CliError::TimeZone { .. }
             | CliError::VersionOrTime { .. } => 2,
             CliError::Daemon { code, .. } => *code,
+            CliError::Conflict(_) => 3,
+            CliError::Commit { source, .. } => match source.raw_os_error() {
+                Some(libc::ESTALE | libc::EAGAIN) => 3,
+                _ => 1,
+            },
             CliError::Fuse(_)
             | CliError::Storage(_)
             | CliError::Snapshot(_)
@@ -220,6 +291,13 @@ impl CliError {
             | CliError::NotMounted { .. }
             | CliError::NotOurs { .. }
             | CliError::Busy { .. }
+            | CliError::Staging { .. }
+            | CliError::Input { .. }
+            | CliError::Schema { .. }
+            | CliError::Intake(_)
+            | CliError::StagingArea(_)
+            | CliError::Txn(_)
+            | CliError::NotEmpty { .. }
             | CliError::StillMounted { .. } => 1,
         }
     }
@@ -237,5 +315,23 @@ impl From<VersionError> for CliError {
             VersionError::Snapshot(error) => CliError::Snapshot(error),
             VersionError::View(error) => CliError::View(error),
         }
+    }
+}
+
+impl From<IntakeError> for CliError {
+    fn from(error: IntakeError) -> CliError {
+        CliError::Intake(Box::new(error))
+    }
+}
+
+impl From<StagingError> for CliError {
+    fn from(error: StagingError) -> CliError {
+        CliError::StagingArea(Box::new(error))
+    }
+}
+
+impl From<TxnError> for CliError {
+    fn from(error: TxnError) -> CliError {
+        CliError::Txn(Box::new(error))
     }
 }

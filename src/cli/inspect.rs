@@ -42,7 +42,7 @@ struct TableArgs {
     option: Vec<(String, String)>,
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     text.split_once('=')
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .ok_or_else(|| format!("expected KEY=VALUE, found {text:?}"))

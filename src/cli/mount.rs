@@ -27,7 +27,8 @@ Every option with a value can also be given with -o, dashes written as underscor
 azure_..., google_..., endpoint, region, ...) are given with -o; secrets are better kept in the
 environment, where `ps` does not show them. The usual options of fstab(5) are accepted.
 
-The mount is read-only. The command ends when the mount answers. SIGINT, SIGTERM and SIGHUP
+Unless mounted read-only, a local table can be written to by way of @staging. The command ends
+when the mount answers. SIGINT, SIGTERM and SIGHUP
 unmount, lazily if the mount is in use, and end the daemon with exit code 0. Without --log-file a
 daemon logs to the system log.",
     exit_codes!()
@@ -47,7 +48,7 @@ pub(super) struct MountArgs {
     /// Options in the form of mount(8).
     #[arg(short = 'o', value_name = "KEY[=VALUE],...")]
     options: Vec<String>,
-    /// Mount read-only, which is what happens anyway.
+    /// Mount read-only, without @staging.
     #[arg(long)]
     read_only: bool,
     /// Let every user in whom the files' modes allow.
@@ -90,6 +91,10 @@ pub(super) struct MountArgs {
     /// How much of it is kept; the least lately used goes first [default: 10G].
     #[arg(long, value_name = "SIZE")]
     cache_size: Option<String>,
+    /// Where transactions are kept: an existing directory on a local disk [default: the table's own
+    /// directory, in _deltafs/staging].
+    #[arg(long, value_name = "DIR")]
+    staging_dir: Option<String>,
     /// The zone of time names without one [default: UTC].
     #[arg(long, value_name = "TZ")]
     timezone: Option<String>,
@@ -127,6 +132,7 @@ impl MountArgs {
             ("refresh", &self.refresh),
             ("cache-dir", &self.cache_dir),
             ("cache-size", &self.cache_size),
+            ("staging-dir", &self.staging_dir),
             ("timezone", &self.timezone),
             ("log-file", &self.log_file),
         ];
@@ -170,12 +176,10 @@ pub(super) fn mount<N: Nodes>(
     spec.mountpoint = checks::mountpoint(&spec)?;
     if spec.foreground {
         logging::start(&spec)?;
-        note_read_only(&spec);
         return serve(&spec, build, || Ok(()));
     }
     daemon::launch(&spec.mountpoint, |caller| {
         let log = logging::start(&spec)?;
-        note_read_only(&spec);
         let detached = |spec: &MountSpec| {
             let nodes = build(spec)?;
             // Only now: until the table is open, Ctrl-C at the terminal ends the daemon as well.
@@ -196,10 +200,4 @@ pub(super) fn mount<N: Nodes>(
             None => Ok(()),
         })
     })
-}
-
-fn note_read_only(spec: &MountSpec) {
-    if spec.settings.asked_to_write {
-        tracing::info!("option rw: the mount is read-only all the same");
-    }
 }

@@ -60,8 +60,10 @@ pub struct MountSettings {
     pub no_diratime: bool,
     /// What the list of mounts says is mounted; `None` is the table.
     pub fs_name: Option<String>,
-    /// Whether `rw` was asked for, which this read-only mount does not give.
-    pub asked_to_write: bool,
+    /// Where transactions are kept; `None` for the table's own directory.
+    pub staging_dir: Option<PathBuf>,
+    /// Nothing can be written: there is no `@staging`.
+    pub read_only: bool,
     /// Options of object stores.
     pub store: StoreOptions,
 }
@@ -89,7 +91,8 @@ impl Default for MountSettings {
             no_atime: false,
             no_diratime: false,
             fs_name: None,
-            asked_to_write: false,
+            staging_dir: None,
+            read_only: false,
             store: StoreOptions::default(),
         }
     }
@@ -133,6 +136,12 @@ pub enum OptionError {
         found: String,
         /// What is right.
         expected: &'static str,
+    },
+    /// Options of a commit that are wrong, or contradict each other.
+    #[error("{problem}")]
+    Commit {
+        /// What was found and what was expected.
+        problem: String,
     },
     /// Two options that exclude each other.
     #[error("options {first} and {second} exclude each other; give one")]
@@ -193,8 +202,8 @@ impl MountSettings {
         let name = option.replace('-', "_");
         let value = Value::new(option, value);
         match name.as_str() {
-            "ro" | "read_only" => value.none().map(|()| self.asked_to_write = false),
-            "rw" => value.none().map(|()| self.asked_to_write = true),
+            "ro" | "read_only" => value.none().map(|()| self.read_only = true),
+            "rw" => value.none().map(|()| self.read_only = false),
             "remount" => Err(OptionError::Remount),
             "allow_other" => value.none().and_then(|()| self.allow(Access::Everyone)),
             "allow_root" => value.none().and_then(|()| self.allow(Access::OwnerAndRoot)),
@@ -224,6 +233,7 @@ impl MountSettings {
             "allow_path" => value.location().map(|path| self.allow_paths.push(path)),
             "cache_dir" => value.path().map(|path| self.cache_dir = Some(path)),
             "cache_size" => value.size().map(|size| self.cache_size = size),
+            "staging_dir" => value.path().map(|path| self.staging_dir = Some(path)),
             "timezone" => value.timezone().map(|zone| self.timezone = zone),
             "log_file" => value.path().map(|path| self.log_file = Some(path)),
             "no_passthrough" => value.none().map(|()| self.passthrough = false),

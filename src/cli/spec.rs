@@ -39,6 +39,12 @@ impl MountSpec {
             .ok()
     }
 
+    /// Whether nothing can be written: because that was asked for, or because the table lies on an
+    /// object store.
+    pub fn is_read_only(&self) -> bool {
+        self.settings.read_only || self.local_table().is_none()
+    }
+
     /// The part that concerns the kernel.
     pub fn fuse_options(&self) -> fuse::MountOptions {
         let settings = &self.settings;
@@ -48,6 +54,7 @@ impl MountSpec {
                 .clone()
                 .unwrap_or_else(|| self.table.clone()),
             access: settings.access,
+            read_only: self.is_read_only(),
             no_exec: settings.no_exec,
             no_atime: settings.no_atime,
             no_diratime: settings.no_diratime,
@@ -91,7 +98,7 @@ const SCHEMES: &[&str] = &[
 ];
 
 /// Whether a location is a URL.
-fn is_url(location: &str) -> bool {
+pub(super) fn is_url(location: &str) -> bool {
     let Some((scheme, rest)) = location.split_once(':') else {
         return false;
     };

@@ -141,8 +141,8 @@ fn wrong_usage_is_exit_code_2() {
     for (arguments, words) in [
         (vec!["mount", table], "MOUNTPOINT"),
         (
-            vec!["mount", table, mountpoint, "--staging-dir", "/x"],
-            "--staging-dir",
+            vec!["mount", table, mountpoint, "--stage-dir", "/x"],
+            "--stage-dir",
         ),
         (
             vec!["mount", table, mountpoint, "-o", "ro,nonsense=1"],
@@ -362,12 +362,7 @@ fn a_daemon_logs_to_its_file() {
     assert!(rig.umount(&[]).status.success());
     eventually("the daemon ends", || daemons(&rig).is_empty());
     let lines = fs::read_to_string(&log).expect("there is a log");
-    for words in [
-        "option rw",
-        "mounted, read-only",
-        "handle 777 is not open",
-        "unmounted",
-    ] {
+    for words in ["mounted, read-write", "handle 777 is not open", "unmounted"] {
         assert!(lines.contains(words), "{words:?} in {lines}");
     }
     assert!(!lines.contains('\u{1b}'), "no colours in a file: {lines}");

@@ -1,9 +1,12 @@
 //! The kernel's requests, one by one: one span, one call into the tree, one reply.
 
-use std::cell::RefCell;
+mod opening;
+mod reads;
+mod writes;
+
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,49 +14,72 @@ use std::time::SystemTime;
 
 use fuser::{
     AccessFlags, BackingId, BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem,
-    FopenFlags, Generation, INodeNo, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags,
-    PollEvents, PollNotifier, RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen,
-    ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    FopenFlags, Generation, INodeNo, IoctlFlags, KernelConfig, LockOwner, OpenFlags, PollEvents,
+    PollNotifier, RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use tracing::debug_span;
 
 use super::call::{Context, call, notify};
 use super::capabilities;
+use super::kernel::Kernel;
 use super::listing::{self, Listed};
 use super::nodes::Nodes;
 use super::presentation::Presentation;
-use super::slots::{Identity, Mode, Slots};
-use super::slow::SlowLane;
+use super::slots::Slots;
+use super::slow::{Pending, SlowLane};
 use super::space;
-use crate::tree::{Entry, Ino, Opened, TreeError};
+use crate::storage::posix;
+use crate::tree::{Changes, Entry, Ino, TreeError};
 
-thread_local! {
-    /// Where a worker thread puts the bytes of a READ before they go to the kernel. It grows to the
-    /// largest read, which the kernel bounds, and stays.
-    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+/// Threads for reads that take long. They share the work of each with as many threads as there are
+/// cores, so that a few are enough.
+const SLOW_THREADS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
-/// A tree as a FUSE file system. Read-only: whatever would change something is EROFS.
+/// Threads for requests that wait for the disk: as many commits and fsyncs as are under way at once
+/// before further ones wait for these.
+const DURABLE_THREADS: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
+
+/// A tree as a FUSE file system.
 #[derive(Debug)]
 pub(super) struct Adapter<N> {
     nodes: Arc<N>,
     shown: Presentation,
     slots: Slots<BackingId>,
+    /// For reads that first have to make what they read.
     slow: SlowLane,
+    /// For requests that wait for the disk, and for commits.
+    durable: SlowLane,
     passthrough: bool,
+    writable: bool,
+    kernel: Kernel,
 }
 
 impl<N: Nodes> Adapter<N> {
-    /// `passthrough` says whether to use kernel passthrough where the kernel allows it.
-    pub fn new(nodes: Arc<N>, shown: Presentation, passthrough: bool) -> Self {
+    /// `passthrough` says whether to use kernel passthrough where the kernel allows it, `writable`
+    /// whether the mount is one that may be written to.
+    pub fn new(nodes: Arc<N>, shown: Presentation, passthrough: bool, writable: bool) -> Self {
         Adapter {
             nodes,
             shown,
             slots: Slots::new(false),
-            slow: SlowLane::default(),
+            slow: SlowLane::new("slow", SLOW_THREADS),
+            durable: SlowLane::new("durable", DURABLE_THREADS),
             passthrough,
+            writable,
+            kernel: Kernel::default(),
         }
+    }
+
+    /// The kernel, for what it is to be told; there once the mount is served.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel.clone()
+    }
+
+    /// Requests that wait for the disk, commits among them.
+    pub fn pending(&self) -> Pending {
+        self.durable.pending()
     }
 
     fn reply_entry(&self, found: Result<Entry, Errno>, reply: ReplyEntry) {
@@ -72,113 +98,23 @@ impl<N: Nodes> Adapter<N> {
         if listing::is_unknown(ino) {
             return;
         }
-        notify(
-            Context {
-                operation: "forget",
-                ino,
-            },
-            || self.nodes.forget(ino, count),
-        );
+        notify(Context::new("forget", ino), || {
+            self.nodes.forget(ino, count)
+        });
         self.slots.forget(ino);
-    }
-
-    /// Answers an open in the way the inode is being served. `NOFLUSH` spares a request at each
-    /// close: nothing is ever dirty.
-    fn reply_opened(&self, ino: Ino, opened: &Opened, reply: ReplyOpen) {
-        let backing = match &opened.backing {
-            Some(file) if self.slots.passthrough() => match identity(file) {
-                Ok(identity) => Some((file, identity)),
-                Err(error) => {
-                    tracing::debug!(ino, %error, "stat of the backing file failed");
-                    None
-                }
-            },
-            _ => None,
-        };
-        let register = || match backing {
-            Some((file, _)) => reply.open_backing(file.as_ref()),
-            None => Err(io::ErrorKind::Unsupported.into()),
-        };
-        let mode = self
-            .slots
-            .open(ino, backing.map(|(_, is)| is), opened.immutable, register);
-        let handle = FileHandle(opened.handle);
-        match mode {
-            Mode::Passthrough(id) => {
-                reply.opened_passthrough(handle, FopenFlags::FOPEN_NOFLUSH, &id);
-            }
-            Mode::Cached => {
-                reply.opened(
-                    handle,
-                    FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
-                );
-            }
-            Mode::Direct => {
-                reply.opened(
-                    handle,
-                    FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH,
-                );
-            }
-        }
-    }
-}
-
-fn read<N: Nodes>(nodes: &N, ino: Ino, handle: u64, offset: u64, size: u32, reply: ReplyData) {
-    let _span = debug_span!("read", ino, offset, size).entered();
-    READ_BUFFER.with_borrow_mut(|buffer| {
-        let size = size as usize;
-        if buffer.len() < size {
-            buffer.resize(size, 0);
-        }
-        let context = Context {
-            operation: "read",
-            ino,
-        };
-        let wanted = &mut buffer[..size];
-        match call(context, || nodes.read(handle, wanted, offset)) {
-            Ok(count) => reply.data(&buffer[..count.min(size)]),
-            Err(errno) => reply.error(errno),
-        }
-    });
-}
-
-fn identity(file: &File) -> io::Result<Identity> {
-    let stat = rustix::fs::fstat(file)?;
-    Ok(Identity {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        size: stat.st_size.unsigned_abs(),
-        modified: (stat.st_mtime, stat.st_mtime_nsec),
-    })
-}
-
-/// Answers a request for an attribute of which `value` is what the caller wants to have, in a
-/// buffer of `size` bytes; 0 asks for the size only.
-fn reply_xattr(value: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
-    match value {
-        Err(errno) => reply.error(errno),
-        Ok(value) => match u32::try_from(value.len()) {
-            Ok(length) if size == 0 => reply.size(length),
-            Ok(length) if length <= size => reply.data(&value),
-            Ok(_) => reply.error(Errno::ERANGE),
-            Err(_) => reply.error(Errno::E2BIG),
-        },
     }
 }
 
 impl<N: Nodes> Filesystem for Adapter<N> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let passthrough = capabilities::negotiate(config, self.passthrough);
+        let passthrough = capabilities::negotiate(config, self.passthrough, self.writable);
         self.slots = Slots::new(passthrough);
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let _span = debug_span!("lookup", parent = parent.0, ?name).entered();
-        let context = Context {
-            operation: "lookup",
-            ino: parent.0,
-        };
+        let context = Context::new("lookup", parent.0);
         self.reply_entry(call(context, || self.nodes.lookup(parent.0, name)), reply);
     }
 
@@ -191,13 +127,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let _span = debug_span!("getattr", ino = ino.0).entered();
-        match call(
-            Context {
-                operation: "getattr",
-                ino: ino.0,
-            },
-            || self.nodes.getattr(ino.0),
-        ) {
+        match call(Context::new("getattr", ino.0), || self.nodes.getattr(ino.0)) {
             Ok(entry) => reply.attr(&entry.attr_ttl, &self.shown.file_attr(&entry.attr)),
             Err(errno) => reply.error(errno),
         }
@@ -205,13 +135,9 @@ impl<N: Nodes> Filesystem for Adapter<N> {
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
         let _span = debug_span!("readlink", ino = ino.0).entered();
-        match call(
-            Context {
-                operation: "readlink",
-                ino: ino.0,
-            },
-            || self.nodes.readlink(ino.0),
-        ) {
+        match call(Context::new("readlink", ino.0), || {
+            self.nodes.readlink(ino.0)
+        }) {
             Ok(target) => reply.data(target.as_bytes()),
             Err(errno) => reply.error(errno),
         }
@@ -219,17 +145,10 @@ impl<N: Nodes> Filesystem for Adapter<N> {
 
     fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let _span = debug_span!("open", ino = ino.0, flags = flags.0).entered();
-        if flags.acc_mode() != OpenAccMode::O_RDONLY || flags.0 & libc::O_TRUNC != 0 {
-            return reply.error(Errno::EROFS);
-        }
-        match call(
-            Context {
-                operation: "open",
-                ino: ino.0,
-            },
-            || self.nodes.open(ino.0),
-        ) {
-            Ok(opened) => self.reply_opened(ino.0, &opened, reply),
+        let access = opening::access(flags);
+        let context = Context::new("open", ino.0);
+        match call(context, || self.nodes.open(ino.0, access)) {
+            Ok(opened) => self.reply_opened(ino.0, &opened, access, reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -248,9 +167,9 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         if self.nodes.read_takes_long(handle.0, offset, size) {
             let nodes = self.nodes.clone();
             self.slow
-                .run(move || read(&*nodes, ino.0, handle.0, offset, size, reply));
+                .run(move || reads::read(&*nodes, ino.0, handle.0, offset, size, reply));
         } else {
-            read(&*self.nodes, ino.0, handle.0, offset, size, reply);
+            reads::read(&*self.nodes, ino.0, handle.0, offset, size, reply);
         }
     }
 
@@ -269,36 +188,35 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         reply: ReplyEmpty,
     ) {
         let _span = debug_span!("release", ino = ino.0).entered();
-        notify(
-            Context {
-                operation: "release",
-                ino: ino.0,
-            },
-            || self.nodes.release(handle.0),
-        );
+        notify(Context::new("release", ino.0), || {
+            self.nodes.release(handle.0)
+        });
         self.slots.release(ino.0);
         reply.ok();
     }
 
     // ENOSYS from the next two would tell the kernel never to ask again, for the whole mount.
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply.ok();
+    fn fsync(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        let _span = debug_span!("fsync", ino = ino.0, datasync).entered();
+        self.make_durable(ino.0, handle.0, datasync, reply);
     }
 
-    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply.ok();
+    fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let _span = debug_span!("fsyncdir", ino = ino.0).entered();
+        self.make_names_durable(ino.0, reply);
     }
 
     // The kernel is not to cache listings itself (FOPEN_CACHE_DIR): that is slower than asking.
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let _span = debug_span!("opendir", ino = ino.0).entered();
-        match call(
-            Context {
-                operation: "opendir",
-                ino: ino.0,
-            },
-            || self.nodes.opendir(ino.0),
-        ) {
+        match call(Context::new("opendir", ino.0), || self.nodes.opendir(ino.0)) {
             Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
             Err(errno) => reply.error(errno),
         }
@@ -350,24 +268,15 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         reply: ReplyEmpty,
     ) {
         let _span = debug_span!("releasedir", ino = ino.0).entered();
-        notify(
-            Context {
-                operation: "releasedir",
-                ino: ino.0,
-            },
-            || {
-                self.nodes.releasedir(handle.0);
-            },
-        );
+        notify(Context::new("releasedir", ino.0), || {
+            self.nodes.releasedir(handle.0);
+        });
         reply.ok();
     }
 
     fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
         let _span = debug_span!("statfs", ino = ino.0).entered();
-        let context = Context {
-            operation: "statfs",
-            ino: ino.0,
-        };
+        let context = Context::new("statfs", ino.0);
         match call(context, || Ok::<_, TreeError>(self.nodes.capacity())) {
             Ok(capacity) => space::reply(capacity, reply),
             Err(errno) => reply.error(errno),
@@ -381,11 +290,8 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         if !name.as_bytes().starts_with(b"user.") {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        let context = Context {
-            operation: "getxattr",
-            ino: ino.0,
-        };
-        reply_xattr(
+        let context = Context::new("getxattr", ino.0);
+        reads::reply_xattr(
             call(context, || self.nodes.getxattr(ino.0, name)),
             size,
             reply,
@@ -394,10 +300,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         let _span = debug_span!("listxattr", ino = ino.0).entered();
-        let context = Context {
-            operation: "listxattr",
-            ino: ino.0,
-        };
+        let context = Context::new("listxattr", ino.0);
         let names = call(context, || self.nodes.listxattr(ino.0));
         let joined = names.map(|names| {
             names
@@ -405,7 +308,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
                 .flat_map(|name| name.bytes().chain(std::iter::once(0)))
                 .collect()
         });
-        reply_xattr(joined, size, reply);
+        reads::reply_xattr(joined, size, reply);
     }
 
     // Only sent without `default_permissions`.
@@ -416,9 +319,21 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         reply.ok();
     }
 
-    // ENOSYS, sent once, makes the kernel find data and holes by the size alone: all is data.
-    fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
-        reply.error(Errno::ENOSYS);
+    // ENOSYS, sent once, makes the kernel find data and holes by the size alone: all is data, as long
+    // as nothing is staged.
+    fn lseek(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        match self.writable {
+            true => self.seek(ino.0, handle.0, offset, whence, reply),
+            false => reply.error(Errno::ENOSYS),
+        }
     }
 
     // ENOSYS, sent once, makes every file always ready, as files on disk are.
@@ -459,132 +374,211 @@ impl<N: Nodes> Filesystem for Adapter<N> {
     fn setattr(
         &self,
         _: &Request,
-        _: INodeNo,
-        _: Option<u32>,
-        _: Option<u32>,
-        _: Option<u32>,
-        _: Option<u64>,
-        _: Option<TimeOrNow>,
-        _: Option<TimeOrNow>,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        accessed: Option<TimeOrNow>,
+        modified: Option<TimeOrNow>,
         _: Option<SystemTime>,
-        _: Option<FileHandle>,
+        handle: Option<FileHandle>,
         _: Option<SystemTime>,
         _: Option<SystemTime>,
         _: Option<SystemTime>,
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        reply.error(Errno::EROFS);
+        let changes = Changes {
+            permissions: mode.map(|mode| (mode & 0o7777) as u16),
+            uid,
+            gid,
+            size,
+            accessed: writes::time_change(accessed),
+            modified: writes::time_change(modified),
+        };
+        let _span = debug_span!("setattr", ino = ino.0, ?changes).entered();
+        self.change(ino.0, handle.map(|handle| handle.0), changes, reply);
     }
 
-    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
-        reply.error(Errno::EROFS);
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let _span = debug_span!("mknod", parent = parent.0, ?name, mode).entered();
+        self.make_node(parent.0, name, mode, writes::new_file(request, mode), reply);
     }
 
-    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
-        reply.error(Errno::EROFS);
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let _span = debug_span!("mkdir", parent = parent.0, ?name, mode).entered();
+        let context = Context::new("mkdir", parent.0);
+        let new = writes::new_file(request, mode);
+        self.reply_entry(
+            call(context, || self.nodes.mkdir(parent.0, name, new)),
+            reply,
+        );
     }
 
-    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        reply.error(Errno::EROFS);
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let _span = debug_span!("unlink", parent = parent.0, ?name).entered();
+        let context = Context::new("unlink", parent.0);
+        writes::done(call(context, || self.nodes.unlink(parent.0, name)), reply);
     }
 
-    fn rmdir(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        reply.error(Errno::EROFS);
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let _span = debug_span!("rmdir", parent = parent.0, ?name).entered();
+        let context = Context::new("rmdir", parent.0);
+        writes::done(call(context, || self.nodes.rmdir(parent.0, name)), reply);
     }
 
-    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
-        reply.error(Errno::EROFS);
+    fn symlink(&self, _: &Request, parent: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
+        let context = Context::new("symlink", parent.0);
+        let refused = call(context, || Err(self.nodes.refuse_special(parent.0)));
+        self.reply_entry(refused, reply);
     }
 
     fn rename(
         &self,
         _: &Request,
-        _: INodeNo,
-        _: &OsStr,
-        _: INodeNo,
-        _: &OsStr,
-        _: RenameFlags,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        reply.error(Errno::EROFS);
+        let _span = debug_span!("rename", parent = parent.0, ?name, ?new_name).entered();
+        self.move_name((parent.0, name), (new_parent.0, new_name), flags, reply);
     }
 
-    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
-        reply.error(Errno::EROFS);
+    fn link(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        let _span = debug_span!("link", ino = ino.0, ?new_name).entered();
+        let context = Context::new("link", ino.0);
+        let linked = call(context, || self.nodes.link(ino.0, new_parent.0, new_name));
+        self.reply_entry(linked, reply);
     }
 
     fn create(
         &self,
-        _: &Request,
-        _: INodeNo,
-        _: &OsStr,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
         _: u32,
-        _: u32,
-        _: i32,
+        flags: i32,
         reply: ReplyCreate,
     ) {
-        reply.error(Errno::EROFS);
+        let _span = debug_span!("create", parent = parent.0, ?name, mode, flags).entered();
+        let access = opening::access(OpenFlags(flags));
+        let exclusive = flags & libc::O_EXCL != 0;
+        let new = writes::new_file(request, mode);
+        let context = Context::new("create", parent.0);
+        let created = call(context, || {
+            self.nodes.create(parent.0, name, new, access, exclusive)
+        });
+        self.reply_created(created, access, reply);
     }
 
     fn write(
         &self,
         _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: &[u8],
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        bytes: &[u8],
         _: WriteFlags,
         _: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        reply.error(Errno::EROFS);
+        let _span = debug_span!("write", ino = ino.0, offset, size = bytes.len()).entered();
+        let context = Context::new("write", ino.0);
+        let outcome = call(context, || self.nodes.write(ino.0, handle.0, bytes, offset));
+        writes::written(outcome, reply);
     }
 
     fn setxattr(
         &self,
         _: &Request,
-        _: INodeNo,
+        ino: INodeNo,
         _: &OsStr,
         _: &[u8],
         _: i32,
         _: u32,
         reply: ReplyEmpty,
     ) {
-        reply.error(Errno::EROFS);
+        let context = Context::new("setxattr", ino.0);
+        let refused = call(context, || Err(self.nodes.refuse_attribute(ino.0)));
+        writes::done(refused, reply);
     }
 
-    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        reply.error(Errno::EROFS);
+    fn removexattr(&self, _: &Request, ino: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        let context = Context::new("removexattr", ino.0);
+        let refused = call(context, || Err(self.nodes.refuse_attribute(ino.0)));
+        writes::done(refused, reply);
     }
 
     fn fallocate(
         &self,
         _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: u64,
-        _: i32,
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
         reply: ReplyEmpty,
     ) {
-        reply.error(Errno::EROFS);
+        let _span = debug_span!("fallocate", ino = ino.0, offset, length, mode).entered();
+        let context = Context::new("fallocate", ino.0);
+        let range = posix::Range { offset, length };
+        let flags = mode.cast_unsigned();
+        let outcome = call(context, || {
+            self.nodes.allocate(ino.0, handle.0, flags, range)
+        });
+        writes::done(outcome, reply);
     }
 
     fn copy_file_range(
         &self,
         _: &Request,
         _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: u64,
+        from: FileHandle,
+        from_offset: u64,
+        ino: INodeNo,
+        to: FileHandle,
+        to_offset: u64,
+        length: u64,
         _: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        reply.error(Errno::EROFS);
+        let _span = debug_span!("copy_file_range", ino = ino.0, length).entered();
+        self.copy(
+            ino.0,
+            (from.0, from_offset),
+            (to.0, to_offset),
+            length,
+            reply,
+        );
     }
 }

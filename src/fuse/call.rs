@@ -17,11 +17,35 @@ pub(super) struct Context {
     pub ino: Ino,
 }
 
-/// Whether an error is nothing that anybody has to know of: that nothing is there, which programs
-/// ask all the time, or that the kernel has to ask once more.
+impl Context {
+    /// A context.
+    pub const fn new(operation: &'static str, ino: Ino) -> Context {
+        Context { operation, ino }
+    }
+}
+
+/// Whether an error is nothing that anybody has to know of: that something is there or not, which
+/// programs find out by trying, that it cannot be done here, so that they do it in another way, or
+/// that the kernel has to ask once more.
 fn is_expected(error: &TreeError) -> bool {
-    matches!(error, TreeError::OtherSize(_))
-        || matches!(errno::of_tree(error), libc::ENOENT | libc::ENODATA)
+    match error {
+        TreeError::OtherSize(_)
+        | TreeError::Raced
+        | TreeError::ReadOnly(_)
+        | TreeError::NotSupported(_)
+        | TreeError::Exists(_)
+        | TreeError::OtherTransaction => true,
+        _ => matches!(
+            errno::of_tree(error),
+            libc::ENOENT
+                | libc::ENODATA
+                | libc::EEXIST
+                | libc::ENOTEMPTY
+                | libc::ENOTDIR
+                | libc::EISDIR
+                | libc::EXDEV
+        ),
+    }
 }
 
 /// Runs `work`. An error is logged once, as a warning unless it is an expected one; a panic is logged as an error and costs this request alone.

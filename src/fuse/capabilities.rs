@@ -19,13 +19,22 @@ const WANTED: InitFlags = InitFlags::FUSE_ASYNC_READ
     .union(InitFlags::FUSE_CACHE_SYMLINKS)
     .union(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
 
+/// Asked for on a mount that may be written to: without it the kernel asks for the capabilities of a
+/// file before each write. No staged file has any, nor set-uid and set-gid, so there is nothing to
+/// take away. Left out on purpose: `ATOMIC_O_TRUNC` (truncation by a request of its own is the same),
+/// `AUTO_INVAL_DATA` (nobody but the kernel writes what it caches).
+const WANTED_TO_WRITE: InitFlags = InitFlags::FUSE_HANDLE_KILLPRIV_V2;
+
 /// Takes what is wanted of what the kernel offers. Returns whether passthrough is on.
 ///
 /// Readahead stays at what the kernel proposes, its most. Timestamps stay at nanoseconds: ours are
 /// whole milliseconds anyway.
-pub(super) fn negotiate(config: &mut KernelConfig, passthrough: bool) -> bool {
+pub(super) fn negotiate(config: &mut KernelConfig, passthrough: bool, writable: bool) -> bool {
     let offered = config.capabilities();
     add(config, WANTED & offered);
+    if writable {
+        add(config, WANTED_TO_WRITE & offered);
+    }
     if let Err(least) = config.set_max_background(MAX_BACKGROUND) {
         tracing::debug!(least, "max_background refused");
     }

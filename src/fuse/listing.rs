@@ -1,6 +1,6 @@
 //! Answering READDIR and READDIRPLUS.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ pub(super) fn plain<N: Nodes>(nodes: &N, listed: Listed, mut reply: ReplyDirecto
 /// A row without a node, set aside while the tree is busy with the listing.
 #[derive(Debug)]
 struct Bare {
-    name: String,
+    name: OsString,
     ino: Ino,
     kind: NodeKind,
     next: u64,
@@ -153,7 +153,7 @@ fn add_bare<N: Nodes>(
         operation: "readdirplus",
         ino: parent,
     };
-    match call(context, || nodes.lookup(parent, OsStr::new(&row.name))) {
+    match call(context, || nodes.lookup(parent, &row.name)) {
         Ok(entry) => {
             let full = add(reply, shown, &row.name, row.next, &entry);
             if full {
@@ -174,7 +174,7 @@ fn add_bare<N: Nodes>(
 fn add(
     reply: &mut ReplyDirectoryPlus,
     shown: &Presentation,
-    name: &str,
+    name: &OsStr,
     next: u64,
     entry: &Entry,
 ) -> bool {
@@ -192,6 +192,7 @@ fn placeholder(shown: &Presentation, ino: Ino, kind: NodeKind) -> (Duration, Fil
         modified: 0,
         permissions: 0,
         links: 1,
+        stored: None,
     };
     (Duration::ZERO, shown.file_attr(&attr))
 }

@@ -15,6 +15,7 @@ use super::adapter::Adapter;
 use super::mountinfo::{self, Device};
 use super::nodes::Nodes;
 use super::presentation::Presentation;
+use super::slow::Pending;
 use super::unmount::Unmounter;
 use super::{FuseError, fusermount, host};
 
@@ -39,14 +40,16 @@ pub enum Access {
     Everyone,
 }
 
-/// How to mount. The mount is read-only, without devices and set-uid programs, and the kernel
-/// checks permissions.
+/// How to mount. The mount is without devices and set-uid programs, and the kernel checks
+/// permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountOptions {
     /// What the list of mounts says is mounted.
     pub source: String,
     /// Who may use it.
     pub access: Access,
+    /// Nothing can be written, and there is nothing to write to.
+    pub read_only: bool,
     /// No programs are run from it.
     pub no_exec: bool,
     /// Access times are not kept.
@@ -68,6 +71,7 @@ pub struct Mounted<N: Nodes> {
     // Dropped in this order.
     session: Session<Adapter<N>>,
     guard: Guard,
+    pending: Pending,
 }
 
 /// Clears the mount away when dropped, after the session: a mount whose session ended before it
@@ -115,17 +119,28 @@ pub fn mount<N: Nodes>(
     config.n_threads = Some(options.threads.get());
     // Each thread's own channel is made by opening the device once more.
     config.clone_fd = host::open_device(Path::new(DEVICE)).is_ok();
-    let adapter = Adapter::new(nodes, options.presentation, options.passthrough);
+    let adapter = Adapter::new(
+        nodes,
+        options.presentation,
+        options.passthrough,
+        !options.read_only,
+    );
+    let (kernel, pending) = (adapter.kernel(), adapter.pending());
     let session = Session::from_fd(adapter, fd, config.acl, config).map_err(|source| {
         FuseError::Handshake {
             mountpoint: mountpoint.to_owned(),
             source,
         }
     })?;
+    kernel.connect(session.notifier());
     if let Some(device) = device {
         raise_read_ahead(device);
     }
-    Ok(Mounted { session, guard })
+    Ok(Mounted {
+        session,
+        guard,
+        pending,
+    })
 }
 
 impl<N: Nodes> Mounted<N> {
@@ -134,9 +149,14 @@ impl<N: Nodes> Mounted<N> {
         self.guard.0.clone()
     }
 
+    /// Requests that wait for the disk, commits among them: what is not to be cut off.
+    pub fn pending(&self) -> Pending {
+        self.pending.clone()
+    }
+
     /// Answers requests until the mount is gone, whoever unmounts it.
     pub fn serve(self) -> Result<(), FuseError> {
-        let Mounted { session, guard } = self;
+        let Mounted { session, guard, .. } = self;
         let mountpoint = guard.0.mountpoint.clone();
         session
             .run()
@@ -161,7 +181,8 @@ fn mount_directly(mountpoint: &Path, options: &MountOptions) -> Result<OwnedFd, 
         data.push_str(",allow_other");
     }
     let data = CString::new(data).expect("numbers and fixed words hold no NUL");
-    let mut flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::RDONLY;
+    let mut flags = MountFlags::NODEV | MountFlags::NOSUID;
+    flags.set(MountFlags::RDONLY, options.read_only);
     flags.set(MountFlags::NOEXEC, options.no_exec);
     flags.set(MountFlags::NOATIME, options.no_atime);
     flags.set(MountFlags::NODIRATIME, options.no_diratime);
@@ -179,7 +200,9 @@ fn mount_directly(mountpoint: &Path, options: &MountOptions) -> Result<OwnedFd, 
 /// The options of [`mount_directly`] in the words of `fusermount3`.
 fn fusermount_options(options: &MountOptions) -> String {
     let source = options.source.replace('\\', "\\\\").replace(',', "\\,");
-    let mut words = format!("fsname={source},subtype=deltafs,ro,nodev,nosuid,default_permissions");
+    let mode = if options.read_only { "ro" } else { "rw" };
+    let mut words =
+        format!("fsname={source},subtype=deltafs,{mode},nodev,nosuid,default_permissions");
     let optional = [
         (options.access != Access::Owner, "allow_other"),
         (options.no_exec, "noexec"),
@@ -223,6 +246,7 @@ mod tests {
         let options = MountOptions {
             source: "/data/a,b\\c".into(),
             access: Access::Everyone,
+            read_only: true,
             no_exec: true,
             no_atime: false,
             no_diratime: false,

@@ -1,8 +1,11 @@
 //! From a node of the tree to what `stat` shows.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use fuser::{FileAttr, FileType, INodeNo};
 
 use crate::base::clock::ms_to_system_time;
+use crate::storage::posix::{Stat, Time};
 use crate::tree::{Attr, NodeKind};
 
 /// `st_blksize`: the page size, as local file systems have it.
@@ -24,9 +27,12 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// `attr` as the kernel wants it. Every time is the modification time: a version's nodes have
-    /// no other.
+    /// `attr` as the kernel wants it. Every time of what is not staged is the modification time: a
+    /// version's nodes have no other. What is staged belongs to whom it belongs to.
     pub(super) fn file_attr(&self, attr: &Attr) -> FileAttr {
+        if let Some(stat) = &attr.stored {
+            return stored_attr(attr, stat);
+        }
         let time = ms_to_system_time(attr.modified);
         let perm = match attr.kind {
             NodeKind::File => self.file_mode.unwrap_or(attr.permissions) & !self.umask,
@@ -53,6 +59,56 @@ impl Presentation {
     }
 }
 
+fn stored_attr(attr: &Attr, stat: &Stat) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(attr.ino),
+        size: stat.size,
+        blocks: stat.blocks,
+        atime: system_time(stat.accessed),
+        mtime: system_time(stat.modified),
+        ctime: system_time(stat.changed),
+        crtime: system_time(stat.changed),
+        kind: file_type(attr.kind),
+        perm: stat.permissions,
+        nlink: stat.links,
+        uid: stat.owner.uid,
+        gid: stat.owner.gid,
+        rdev: 0,
+        blksize: stat.block_size,
+        flags: 0,
+    }
+}
+
+fn system_time(time: Time) -> SystemTime {
+    let fraction = Duration::from_nanos(time.nanoseconds.into());
+    let seconds = Duration::from_secs(time.seconds.unsigned_abs());
+    let whole = match time.seconds {
+        0.. => UNIX_EPOCH.checked_add(seconds),
+        _ => UNIX_EPOCH.checked_sub(seconds),
+    };
+    whole
+        .and_then(|whole| whole.checked_add(fraction))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+/// The time that the kernel has sent. `fuser` makes of seconds before the epoch and nanoseconds
+/// after them an instant that lies as many nanoseconds before the seconds.
+pub(super) fn time_sent(time: SystemTime) -> Time {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Time {
+            seconds: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            nanoseconds: after.subsec_nanos(),
+        },
+        Err(before) => {
+            let before = before.duration();
+            Time {
+                seconds: 0_i64.saturating_sub_unsigned(before.as_secs()),
+                nanoseconds: before.subsec_nanos(),
+            }
+        }
+    }
+}
+
 /// The kernel's word for a kind.
 pub(super) fn file_type(kind: NodeKind) -> FileType {
     match kind {
@@ -74,6 +130,7 @@ mod tests {
             modified: -1,
             permissions,
             links: 1,
+            stored: None,
         }
     }
 
@@ -102,6 +159,27 @@ mod tests {
             strict.file_attr(&attr(NodeKind::Symlink, 0o777)).perm,
             0o777
         );
+    }
+
+    #[test]
+    fn times_of_the_disk_are_shown_as_they_are() {
+        for (seconds, nanoseconds, expected) in [
+            (0, 0, 0),
+            (1, 999_999_999, 1_999_999_999),
+            (-1, 1, -999_999_999),
+            (-7, 0, -7_000_000_000),
+            (1 << 33, 5, (1_i128 << 33) * 1_000_000_000 + 5),
+        ] {
+            let shown = system_time(Time {
+                seconds,
+                nanoseconds,
+            });
+            let found = match shown.duration_since(UNIX_EPOCH) {
+                Ok(after) => after.as_nanos() as i128,
+                Err(before) => -(before.duration().as_nanos() as i128),
+            };
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

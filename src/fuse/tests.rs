@@ -11,11 +11,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use fake::{COMPOSED, MANY, pattern};
+use fake::{COMPOSED, MANY, MARKER, TOGETHER, pattern};
 use rig::{Rig, eventually, may_mount, read_as};
 
 const NOBODY: u32 = 65534;
@@ -45,10 +46,10 @@ fn nodes_are_as_the_tree_has_them() {
     if !may_mount() {
         return;
     }
-    let rig = Rig::mounted(&["-o", "uid=12,gid=34,umask=0007,file_mode=0445"]);
+    let rig = Rig::mounted(&["-o", "ro,uid=12,gid=34,umask=0007,file_mode=0445"]);
     assert_eq!(
         names(&rig.at("")),
-        ["@2024-01-15", "@info", "@v1", "many"]
+        ["@2024-01-15", "@info", "@v1", "many", "markers"]
             .map(Into::into)
             .into()
     );
@@ -118,7 +119,7 @@ fn bytes_are_the_same_in_every_way_of_reading() {
     if !may_mount() {
         return;
     }
-    for options in ["ro", "no_passthrough"] {
+    for options in ["rw", "no_passthrough"] {
         let rig = Rig::mounted(&["-o", options]);
         let backing = fs::read(rig.table().join("backing")).expect("can be read");
         assert_eq!(
@@ -149,7 +150,7 @@ fn g15_files_can_be_mapped() {
     if !may_mount() {
         return;
     }
-    for options in ["ro", "no_passthrough"] {
+    for options in ["rw", "no_passthrough"] {
         let rig = Rig::mounted(&["-o", options]);
         for (name, ino, flags) in [
             ("@v1/backed.parquet", 20, MapFlags::SHARED),
@@ -351,6 +352,66 @@ fn g2_g4_fsync_of_every_kind_of_node_succeeds() {
                 .unwrap_or_else(|error| panic!("fdatasync {path}: {error}"));
         }
     }
+}
+
+/// Requests that wait do not keep others waiting, and at least as many may wait as the test makes.
+#[test]
+fn many_commits_wait_at_once() {
+    if !may_mount() {
+        return;
+    }
+    let rig = Rig::mounted(&[]);
+    thread::scope(|scope| {
+        let rig = &rig;
+        let sync = |number: u64| {
+            let marker = File::open(rig.at(&format!("markers/m{number}"))).expect("opens");
+            marker.sync_all().expect("is answered in the end");
+        };
+        let waiting: Vec<_> = (1..TOGETHER)
+            .map(|number| scope.spawn(move || sync(number)))
+            .collect();
+        eventually("all are opened", || {
+            (1..TOGETHER).all(|number| rig.count(&format!("opens {}", MARKER + number)) == 1)
+        });
+        for _ in 0..10 {
+            fs::read(rig.at("@v1/composed.parquet")).expect("can be read meanwhile");
+        }
+        assert!(waiting.iter().all(|thread| !thread.is_finished()));
+        sync(0);
+    });
+}
+
+/// A signal ends the mount, but not a commit: the daemon lives until the last is done.
+#[test]
+fn a_signal_waits_for_commits() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::mounted(&[]);
+    let markers: Vec<File> = (0..TOGETHER)
+        .map(|number| File::open(rig.at(&format!("markers/m{number}"))).expect("opens"))
+        .collect();
+    let (last, others) = markers.split_last().expect("there are some");
+    thread::scope(|scope| {
+        let waiting: Vec<_> = others
+            .iter()
+            .map(|marker| scope.spawn(|| errno(marker.sync_all())))
+            .collect();
+        thread::sleep(Duration::from_millis(300));
+        let daemon = rustix::process::Pid::from_child(rig.daemon());
+        rustix::process::kill_process(daemon, rustix::process::Signal::TERM).expect("is alive");
+        eventually("it is unmounted", || rig.entry().is_none());
+        // Longer than the daemon waits for anything else.
+        thread::sleep(Duration::from_millis(1500));
+        let ended = rig.daemon().try_wait().expect("a child");
+        assert_eq!(ended, None, "the daemon has cut commits off");
+        assert_eq!(errno(last.sync_all()), 0);
+        for thread in waiting {
+            assert_eq!(thread.join().expect("does not panic"), 0);
+        }
+    });
+    drop(markers);
+    assert!(rig.ended().success());
 }
 
 /// G16 (rclone#894, #2356): a disk of zero blocks is refused by many.

@@ -6,6 +6,7 @@
 mod beneath;
 mod listing;
 mod read;
+pub(super) mod spool;
 mod write;
 
 use std::num::NonZero;
@@ -243,6 +244,11 @@ impl Store for LocalStore {
                 ),
             }),
         }
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<(), StorageError> {
+        self.check_dir(dir)?;
+        write::sync(&self.root, dir).map_err(|errno| self.error("sync", dir, errno))
     }
 
     fn delete(&self, path: &str) -> Result<(), StorageError> {

@@ -43,7 +43,10 @@ fn find(tree: &Tree, node: &Node, name: &str) -> Result<Option<Vec<u8>>, TreeErr
         | Node::InfoMetrics
         | Node::InfoVersion(..)
         | Node::InfoFile(..)
-        | Node::Link { .. } => None,
+        | Node::Link { .. }
+        | Node::Staging
+        | Node::Staged(_)
+        | Node::Status(_) => None,
     })
 }
 
@@ -84,7 +87,10 @@ pub(super) fn list(tree: &Tree, node: &Node) -> Result<Vec<String>, TreeError> {
         | Node::InfoMetrics
         | Node::InfoVersion(..)
         | Node::InfoFile(..)
-        | Node::Link { .. } => Vec::new(),
+        | Node::Link { .. }
+        | Node::Staging
+        | Node::Staged(_)
+        | Node::Status(_) => Vec::new(),
     })
 }
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::Ino;
 use crate::snapshot::SnapshotError;
+use crate::staging::StagingError;
+use crate::storage::posix::PosixError;
 use crate::view::{VersionError, ViewError};
 
 /// An error of the tree floor.
@@ -39,6 +41,42 @@ pub enum TreeError {
     /// name up again by itself, and is told the right size.
     #[error("inode {0:#x} has another size than was told before it was opened: open it again")]
     OtherSize(Ino),
+    /// A change of what never changes.
+    #[error(
+        "inode {0:#x} is part of a version or tells of one, and these never change: write to \
+             a directory in @staging"
+    )]
+    ReadOnly(Ino),
+    /// A change that has no place where it was tried.
+    #[error("not permitted: {reason}")]
+    NotPermitted {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// What file systems do that this one does not.
+    #[error("{0} is not supported here")]
+    NotSupported(&'static str),
+    /// Something has the name already.
+    #[error("{0:?} is there already")]
+    Exists(String),
+    /// A name came to be while it was being made: the kernel looks it up again by itself.
+    #[error("the name came to be at the same time: look it up again")]
+    Raced,
+    /// A move or link between transactions, or into one from elsewhere.
+    #[error("the two names do not lie in the same transaction: copy instead")]
+    OtherTransaction,
+    /// Two files of a staging directory have the same number.
+    #[error(
+        "inode {0:#x} stands for another file already: this file system's inode numbers do not fit \
+         in 60 bits; choose another --staging-dir"
+    )]
+    SameNumber(Ino),
+    /// The disk that holds the staging directory.
+    #[error(transparent)]
+    Posix(#[from] PosixError),
+    /// A transaction.
+    #[error(transparent)]
+    Staging(Arc<StagingError>),
     /// A version cannot be built or read.
     #[error(transparent)]
     Snapshot(Arc<SnapshotError>),
@@ -56,6 +94,12 @@ impl From<SnapshotError> for TreeError {
 impl From<Arc<SnapshotError>> for TreeError {
     fn from(error: Arc<SnapshotError>) -> TreeError {
         TreeError::Snapshot(error)
+    }
+}
+
+impl From<StagingError> for TreeError {
+    fn from(error: StagingError) -> TreeError {
+        TreeError::Staging(Arc::new(error))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Open directories: each listing is one snapshot.
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,9 @@ use std::time::Duration;
 use super::names::version_name;
 use super::nodes::{Base, InfoFile, Node, directory_ino, file_ino, info_ino};
 use super::nodes::{
-    INFO_HISTORY_INO, INFO_INO, INFO_LATEST_INO, INFO_METRICS_INO, LATEST_INO, Nodes,
+    INFO_HISTORY_INO, INFO_INO, INFO_LATEST_INO, INFO_METRICS_INO, LATEST_INO, Nodes, STAGING_INO,
 };
+use super::staging::StagedRows;
 use super::{Attr, DirEntry, Entry, Ino, NodeKind, ROOT_NAMES, TreeError, file_entry};
 use crate::base::Version;
 use crate::snapshot::{FileId, Generation};
@@ -48,11 +50,17 @@ pub(super) enum Listing {
         path: Arc<str>,
         subdirectories: Vec<String>,
     },
+    /// `@staging` or a directory below it.
+    Staged(StagedRows),
 }
 
 impl Listing {
-    /// The root: `@latest`, `@info`, and `versions`.
-    pub(super) fn root(generation: &Arc<Generation>, versions: &[Version]) -> Listing {
+    /// The root: `@latest`, `@info`, `versions`, and `@staging` where there is one.
+    pub(super) fn root(
+        generation: &Arc<Generation>,
+        versions: &[Version],
+        staging: bool,
+    ) -> Listing {
         let latest = Node::Directory {
             base: Base::Latest,
             path: "".into(),
@@ -61,6 +69,9 @@ impl Listing {
             Row::new("@latest", LATEST_INO, latest),
             Row::new("@info", INFO_INO, Node::Info),
         ];
+        if staging {
+            rows.push(Row::new("@staging", STAGING_INO, Node::Staging));
+        }
         rows.extend(versions.iter().map(|version| {
             let base = Base::Version(generation.clone(), *version);
             let ino = directory_ino(&base, "");
@@ -149,8 +160,12 @@ impl Listing {
         offset: u64,
         plus: bool,
         take: &mut dyn FnMut(&DirEntry<'_>) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), TreeError> {
+        if let Listing::Staged(rows) = self {
+            return rows.read(offset, take);
+        }
         let _: ControlFlow<()> = self.rows(nodes, offset, plus, take);
+        Ok(())
     }
 
     fn rows(
@@ -164,11 +179,12 @@ impl Listing {
             Listing::Fixed { ino, parent, .. } | Listing::Files { ino, parent, .. } => {
                 (*ino, *parent)
             }
+            Listing::Staged(_) => return ControlFlow::Continue(()),
         };
         for (at, (name, ino)) in [(".", ino), ("..", parent)].into_iter().enumerate() {
             if offset <= at as u64 {
                 take(&DirEntry {
-                    name,
+                    name: OsStr::new(name),
                     ino,
                     kind: NodeKind::Directory,
                     next_offset: at as u64 + 1,
@@ -194,6 +210,7 @@ impl Listing {
                 }
                 ControlFlow::Continue(())
             }
+            Listing::Staged(_) => ControlFlow::Continue(()),
             Listing::Files {
                 view,
                 base,
@@ -255,7 +272,7 @@ fn offer_bare(
 ) -> ControlFlow<()> {
     let kind = node.kind();
     take(&DirEntry {
-        name,
+        name: OsStr::new(name),
         ino,
         kind,
         next_offset,
@@ -367,7 +384,7 @@ impl FileRows<'_> {
                 },
             });
             take(&DirEntry {
-                name: &text[start..],
+                name: OsStr::new(&text[start..]),
                 ino,
                 kind: NodeKind::File,
                 next_offset: self.first_offset + at,

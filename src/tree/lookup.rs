@@ -7,7 +7,7 @@ use super::info::Counters;
 use super::listing::join;
 use super::nodes::{
     Base, INFO_HISTORY_INO, INFO_INO, INFO_LATEST_INO, INFO_METRICS_INO, InfoFile, LATEST_INO,
-    Node, directory_ino, file_ino, info_ino, link_ino,
+    Node, STAGING_INO, directory_ino, file_ino, info_ino, link_ino,
 };
 use super::{Entry, Ino, PresentedName, Tree, TreeError, names};
 use crate::base::Version;
@@ -21,7 +21,12 @@ impl Tree {
     pub fn lookup(&self, parent: Ino, name: &OsStr) -> Result<Entry, TreeError> {
         Counters::add(&self.counters.lookups, 1);
         let node = self.node(parent)?;
-        // Every name here is text.
+        match &node {
+            Node::Staging => return self.lookup_transaction(name),
+            Node::Staged(staged) => return self.lookup_staged(staged, name),
+            _ => {}
+        }
+        // Every other name is text.
         let Some(name) = name.to_str() else {
             return Err(not_found(&name.to_string_lossy(), "names are UTF-8"));
         };
@@ -37,7 +42,10 @@ impl Tree {
             | Node::InfoMetrics
             | Node::InfoFile(..)
             | Node::File { .. }
-            | Node::Link { .. } => Err(TreeError::NotADirectory(parent)),
+            | Node::Link { .. }
+            | Node::Staging
+            | Node::Staged(_)
+            | Node::Status(_) => Err(TreeError::NotADirectory(parent)),
         }
     }
 
@@ -45,6 +53,7 @@ impl Tree {
         match name {
             "@latest" => return self.getattr(LATEST_INO),
             "@info" => return self.getattr(INFO_INO),
+            "@staging" if self.options.staging.is_some() => return self.getattr(STAGING_INO),
             _ => {}
         }
         if let Some((version, canonical)) = names::parse_version(name) {
@@ -57,7 +66,7 @@ impl Tree {
                     path: "".into(),
                 });
             }
-            return self.link(&generation, name, names::version_name(version));
+            return self.remember_link(&generation, name, names::version_name(version));
         }
         let time = name
             .strip_prefix('@')
@@ -65,14 +74,15 @@ impl Tree {
         let Some(time) = time else {
             return Err(not_found(
                 name,
-                "the root holds @latest, @vN, @TIME (such as @2024-01-15) and @info",
+                "the root holds @latest, @vN, @TIME (such as @2024-01-15), @info, and @staging \
+                 where the mount is not read-only",
             ));
         };
         let generation = self.table().refresh_versions()?;
         let version = generation
             .version_at(name, time, now_ms())
             .inspect_err(|error| tracing::warn!(%error, "a time names no version"))?;
-        self.link(&generation, name, names::version_name(version))
+        self.remember_link(&generation, name, names::version_name(version))
     }
 
     /// The table, when the log can rebuild `version`.
@@ -99,7 +109,7 @@ impl Tree {
         }
     }
 
-    fn link(
+    fn remember_link(
         &self,
         generation: &Generation,
         name: &str,

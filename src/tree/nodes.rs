@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::staging::Staged;
 use super::{Ino, NodeKind, ROOT_INO};
 use crate::base::Version;
 use crate::base::hash::stable_hash64;
 use crate::snapshot::{FileId, Generation, ProvenanceView};
+use crate::staging::Transaction;
 use crate::view::Presentation;
 
 /// `@latest`.
@@ -21,6 +23,9 @@ pub(super) const INFO_LATEST_INO: Ino = 4;
 pub(super) const INFO_HISTORY_INO: Ino = 5;
 /// `@info/metrics`.
 pub(super) const INFO_METRICS_INO: Ino = 6;
+
+/// `@staging`.
+pub(super) const STAGING_INO: Ino = 7;
 
 /// Which version a directory shows.
 #[derive(Clone)]
@@ -84,19 +89,29 @@ pub(super) enum Node {
     Link {
         target: Arc<str>,
     },
+    /// `@staging`.
+    Staging,
+    /// What lies below it.
+    Staged(Arc<Staged>),
+    /// How a transaction stands.
+    Status(Arc<Transaction>),
 }
 
 impl Node {
     pub(super) fn kind(&self) -> NodeKind {
         match self {
-            Node::Root | Node::Info | Node::InfoVersion(..) | Node::Directory { .. } => {
-                NodeKind::Directory
-            }
+            Node::Root
+            | Node::Info
+            | Node::InfoVersion(..)
+            | Node::Directory { .. }
+            | Node::Staging => NodeKind::Directory,
+            Node::Staged(staged) => staged.kind(),
             Node::InfoLatest
             | Node::InfoHistory
             | Node::InfoMetrics
             | Node::InfoFile(..)
-            | Node::File { .. } => NodeKind::File,
+            | Node::File { .. }
+            | Node::Status(_) => NodeKind::File,
             Node::Link { .. } => NodeKind::Symlink,
         }
     }
@@ -177,13 +192,14 @@ impl Nodes {
             INFO_LATEST_INO => Some(Node::InfoLatest),
             INFO_HISTORY_INO => Some(Node::InfoHistory),
             INFO_METRICS_INO => Some(Node::InfoMetrics),
+            STAGING_INO => Some(Node::Staging),
             _ => self.known.lock().get(&ino).map(|known| known.node.clone()),
         }
     }
 
     /// Counts one look-up of an inode. Fixed ones are always known.
     pub(super) fn remember(&self, ino: Ino, node: impl FnOnce() -> Node) {
-        if ino <= INFO_METRICS_INO {
+        if ino <= STAGING_INO {
             return;
         }
         self.known
@@ -224,16 +240,20 @@ impl Nodes {
     /// Takes back `count` look-ups; an inode without any is forgotten.
     pub(super) fn forget(&self, ino: Ino, count: u64) {
         let mut known = self.known.lock();
+        let mut forgotten = None;
         if let Some(entry) = known.get_mut(&ino) {
             entry.lookups = entry.lookups.saturating_sub(count);
             if entry.lookups == 0 {
-                known.remove(&ino);
+                forgotten = known.remove(&ino);
             }
         }
         // A kernel that forgets a million entries should get their memory back.
         if known.capacity() > 4096 && known.len() < known.capacity() / 8 {
             known.shrink_to_fit();
         }
+        drop(known);
+        // A staged file that was deleted gives its space back now, which takes time.
+        drop(forgotten);
     }
 
     /// How many inodes are known.

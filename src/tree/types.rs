@@ -1,5 +1,6 @@
 //! What the tree says of its nodes.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use jiff::tz::TimeZone;
 
 use super::Ino;
 use crate::base::clock::TimestampMs;
+use crate::staging::Staging;
+use crate::storage::posix::Stat;
 use crate::view::ViewOptions;
 
 /// What kind of node an inode is.
@@ -36,6 +39,8 @@ pub struct Attr {
     pub permissions: u16,
     /// Hard link count.
     pub links: u32,
+    /// What the disk says of a staged node, which has an owner, permissions and times of its own.
+    pub stored: Option<Stat>,
 }
 
 impl Attr {
@@ -51,6 +56,7 @@ impl Attr {
                 NodeKind::Symlink => 0o777,
             },
             links: if kind == NodeKind::Directory { 2 } else { 1 },
+            stored: None,
         }
     }
 }
@@ -75,13 +81,16 @@ pub struct Opened {
     pub backing: Option<Arc<File>>,
     /// Whether the content of this inode never changes, so that its page cache may be kept.
     pub immutable: bool,
+    /// Whether this is a file that programs write to, by way of the kernel alone, so that its page
+    /// cache may be kept; size and times of the backing file change.
+    pub staged: bool,
 }
 
 /// One row of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry<'a> {
-    /// The name.
-    pub name: &'a str,
+    /// The name; text everywhere but in staging directories.
+    pub name: &'a OsStr,
     /// Its inode number.
     pub ino: Ino,
     /// Its kind.
@@ -102,6 +111,10 @@ pub struct TreeOptions {
     pub view: ViewOptions,
     /// The zone of time names without an offset.
     pub timezone: TimeZone,
+    /// The transactions, on a mount that may be written to.
+    pub staging: Option<Arc<Staging>>,
+    /// Permission bits of `@staging`: who may begin transactions.
+    pub staging_permissions: u16,
 }
 
 impl Default for TreeOptions {
@@ -110,6 +123,8 @@ impl Default for TreeOptions {
             list_limit: Some(1000),
             view: ViewOptions::default(),
             timezone: TimeZone::UTC,
+            staging: None,
+            staging_permissions: 0o755,
         }
     }
 }

@@ -256,7 +256,7 @@ impl Shared {
                 }
                 left -= 1;
                 offset = row.next_offset;
-                rows.push((row.name.to_owned(), row.ino));
+                rows.push((row.name.to_str().expect("text").to_owned(), row.ino));
                 ControlFlow::Continue(())
             });
             Shared::errno(read)?;

@@ -146,7 +146,7 @@ impl Mount {
                 return ControlFlow::Break(());
             }
             rows.push(Row {
-                name: row.name.to_owned(),
+                name: row.name.to_str().expect("text").to_owned(),
                 ino: row.ino,
                 kind: row.kind,
                 next_offset: row.next_offset,
@@ -166,7 +166,7 @@ impl Mount {
                 return ControlFlow::Break(());
             }
             rows.push(Row {
-                name: row.name.to_owned(),
+                name: row.name.to_str().expect("text").to_owned(),
                 ino: row.ino,
                 kind: row.kind,
                 next_offset: row.next_offset,

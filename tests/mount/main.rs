@@ -6,8 +6,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod committing;
 mod presented;
 mod rig;
+mod staging;
 
 use std::fs::{self, File};
 use std::io;
@@ -31,7 +33,10 @@ fn versions_are_directories_and_names_keep_their_content() {
     rig.commit(2, &[&add, REMOVE]);
     rig.mount(&["--view", "raw"]);
 
-    assert_eq!(rig.names(""), ["@info", "@latest", "@v0", "@v1", "@v2"]);
+    assert_eq!(
+        rig.names(""),
+        ["@info", "@latest", "@staging", "@v0", "@v1", "@v2"]
+    );
     assert_eq!(rig.names("@v0"), Vec::<String>::new());
     assert_eq!(rig.names("@v1"), ["a.parquet"]);
     assert_eq!(rig.names("@v2"), ["b.parquet"]);
@@ -91,7 +96,7 @@ fn c16_a_table_made_again_shows_its_new_content() {
     if !may_mount() {
         return;
     }
-    for options in ["ro", "no_passthrough"] {
+    for options in ["rw", "no_passthrough"] {
         let mut rig = Rig::new();
         let add = rig.data_file("a.parquet", b"old bytes");
         rig.commit(1, &[&add]);
@@ -107,7 +112,10 @@ fn c16_a_table_made_again_shows_its_new_content() {
         rig.commit(1, &[&add]);
         // The kernel may take a name of the root from memory for a second.
         std::thread::sleep(std::time::Duration::from_millis(1100));
-        assert_eq!(rig.names(""), ["@info", "@latest", "@v0", "@v1"]);
+        assert_eq!(
+            rig.names(""),
+            ["@info", "@latest", "@staging", "@v0", "@v1"]
+        );
         assert_eq!(
             fs::read(rig.at("@v1/a.parquet")).expect("opens"),
             b"new bytes",
@@ -173,7 +181,7 @@ fn the_daemon_comes_and_goes() {
         "{}",
         String::from_utf8_lossy(&mounted.stderr)
     );
-    assert_eq!(rig.names(""), ["@info", "@latest", "@v0"]);
+    assert_eq!(rig.names(""), ["@info", "@latest", "@staging", "@v0"]);
     let unmounted = rig.run(&["umount", mountpoint]);
     assert!(
         unmounted.status.success(),

@@ -16,7 +16,7 @@ fn a_file_of_another_size_than_was_told_opens() {
     if !may_mount() {
         return;
     }
-    for options in ["ro", "no_passthrough"] {
+    for options in ["rw", "no_passthrough"] {
         let mut rig = Rig::new();
         let good = parquet(&batch([("id", longs([1, 2]))]));
         let more = parquet(&batch([("id", longs([3])), ("more", strings(["x"]))]));

@@ -31,6 +31,7 @@ pub struct Rig {
 }
 
 struct Serving {
+    pid: u32,
     finished: Sender<()>,
     watchdog: JoinHandle<()>,
 }
@@ -129,6 +130,7 @@ impl Rig {
             assert_eq!(ended, None, "ended before it was mounted");
             thread::sleep(Duration::from_millis(5));
         }
+        let pid = child.id();
         let (finished, rest) = channel();
         let watchdog = thread::spawn(move || {
             // Its death makes the kernel fail whatever waits for it.
@@ -137,7 +139,37 @@ impl Rig {
             }
             end(&mut child);
         });
-        self.serving = Some(Serving { finished, watchdog });
+        self.serving = Some(Serving {
+            pid,
+            finished,
+            watchdog,
+        });
+    }
+
+    /// Sends the daemon a signal, by its name.
+    pub fn signal(&self, name: &str) {
+        let pid = self.serving.as_ref().expect("is mounted").pid.to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "{name}");
+    }
+
+    /// Waits until the daemon has ended after a [`Rig::signal`], with what is left of its mount.
+    pub fn ended(&mut self) {
+        let serving = self.serving.take().expect("is mounted");
+        let path = format!("/proc/{}/stat", serving.pid);
+        let start = Instant::now();
+        // A zombie has no answer left to give.
+        while fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(start.elapsed() < PATIENCE, "runs on");
+            thread::sleep(Duration::from_millis(5));
+        }
+        if is_mounted(&self.at("")) {
+            let unmounted = Command::new("umount").arg("-l").arg(self.at("")).status();
+            assert!(unmounted.is_ok_and(|status| status.success()));
+        }
+        let told = serving.finished.send(());
+        let joined = serving.watchdog.join();
+        assert!(told.is_ok() && joined.is_ok());
     }
 
     /// The names in a directory of the mount, sorted.
@@ -164,7 +196,10 @@ impl Rig {
 
     /// Unmounts what is mounted.
     pub fn unmount(&mut self) {
-        let Some(Serving { finished, watchdog }) = self.serving.take() else {
+        let Some(Serving {
+            finished, watchdog, ..
+        }) = self.serving.take()
+        else {
             return;
         };
         let unmounted = Command::new("umount").arg("-l").arg(self.at("")).status();

@@ -15,10 +15,14 @@
 
 mod actions;
 mod checkpoint;
+mod commits;
 mod data;
 mod deletion_vectors;
+pub mod intake;
 mod logs;
 mod reference;
+mod scripted_store;
+mod stored;
 mod table;
 mod tree;
 
@@ -27,11 +31,17 @@ pub use actions::{
     schema, sidecar, table_features, txn,
 };
 pub use checkpoint::{Checkpoint, batch_of, parquet_of};
+pub use commits::{
+    PartitionIs, actions_of, append, commit, committed, info_of, named, new_add, new_dv,
+    new_remove, new_txn, proposal, values,
+};
 pub use data::{
     batch, booleans, column, ints, longs, parquet, parquet_compressed, parquet_longs, strings,
 };
 pub use deletion_vectors::{inline_vector, serialized_vector, vector_file, z85};
 pub use logs::{Logs, logged};
 pub use reference::{LogicalFile, Reference};
-pub use table::{TableBuilder, generation_of, live, open_root, ranges, roots, versions};
+pub use scripted_store::{ScriptedStore, io_error, remote_error};
+pub use stored::{actions_in, parquet_schema};
+pub use table::{TableBuilder, generation_of, live, open_root, ranges, roots, scripted, versions};
 pub use tree::{list, list_all, lookup, pages, read, resolve, tree_of, tree_read, xattr};

@@ -20,6 +20,7 @@ use super::actions::{Action, add, metadata, other, protocol, sidecar};
 use super::checkpoint::{Checkpoint, parquet_of};
 use super::data::parquet;
 use super::reference::{LogicalFile, Reference};
+use super::scripted_store::ScriptedStore;
 use super::tree::tree_of;
 
 /// See the module. What it wrote by [`TableBuilder::commit`] it remembers, so that it can write
@@ -382,6 +383,15 @@ fn write(path: &Path, content: &[u8]) {
 /// Opens the table at `root`.
 pub fn open_root(root: &Path) -> Result<Arc<Table>, SnapshotError> {
     Table::open(roots(root, &[]), Duration::ZERO).map(Arc::new)
+}
+
+/// The table at `root` behind a store that fails where a test says so.
+pub fn scripted(root: &Path, is_local: bool) -> (Arc<ScriptedStore>, Arc<Table>) {
+    let inner = open_store(root.to_str().expect("UTF-8"), &StoreOptions::default());
+    let store = ScriptedStore::new(inner.expect("a directory"), is_local);
+    let roots = TableRoots::new(store.clone(), &[], &StoreOptions::default());
+    let table = Table::open(roots.expect("a root"), Duration::ZERO);
+    (store, Arc::new(table.expect("a table")))
 }
 
 /// The table at `root` and the prefixes that may be read beside it.

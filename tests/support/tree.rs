@@ -61,7 +61,7 @@ pub fn pages(tree: &Tree, ino: Ino, rows: usize) -> Result<Vec<Vec<String>>, Tre
             }
             left -= 1;
             offset = row.next_offset;
-            page.push(row.name.to_owned());
+            page.push(row.name.to_str().expect("text").to_owned());
             ControlFlow::Continue(())
         })?;
         if page.is_empty() {
@@ -83,7 +83,7 @@ pub fn list_all(tree: &Tree, path: &str) -> Result<Vec<(String, NodeKind)>, Tree
         let mut rows = Vec::new();
         tree.readdir(handle, 0, false, &mut |row| {
             if row.name != "." && row.name != ".." {
-                rows.push((row.name.to_owned(), row.kind));
+                rows.push((row.name.to_str().expect("text").to_owned(), row.kind));
             }
             ControlFlow::Continue(())
         })?;

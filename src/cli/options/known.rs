@@ -18,6 +18,7 @@ const OWN: &[(&str, Option<&str>)] = &[
     ("allow_path", Some("PREFIX")),
     ("cache_dir", Some("DIR")),
     ("cache_size", Some("SIZE")),
+    ("staging_dir", Some("DIR")),
     ("timezone", Some("TZ")),
     ("log_file", Some("FILE")),
     ("no_passthrough", None),

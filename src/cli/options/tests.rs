@@ -54,7 +54,8 @@ fn every_option_has_its_effect() {
         no_atime: true,
         no_diratime: true,
         fs_name: Some("orders".into()),
-        asked_to_write: false,
+        staging_dir: None,
+        read_only: false,
         store: StoreOptions::default(),
     };
     assert_eq!(settings, expected);
@@ -84,8 +85,9 @@ fn g20_rows_of_fstab_are_accepted() {
             "{row}"
         );
     }
-    assert!(parsed("rw").asked_to_write);
-    assert!(!parsed("rw,ro").asked_to_write);
+    assert!(!parsed("rw").read_only);
+    assert!(!parsed("ro,rw").read_only);
+    assert!(parsed("rw,ro").read_only);
     assert!(!parsed("noexec,exec").no_exec);
 }
 
@@ -109,15 +111,15 @@ fn options_of_stores_are_passed_on() {
 
 #[test]
 fn an_unknown_option_is_named_and_the_known_are_listed() {
-    let unknown = error("ro,staging_dir=/x");
+    let unknown = error("ro,stage_dir=/x");
     assert_eq!(
         unknown,
         OptionError::Unknown {
-            option: "staging_dir".into()
+            option: "stage_dir".into()
         }
     );
     let message = unknown.to_string();
-    assert!(message.contains("\"staging_dir\""), "{message}");
+    assert!(message.contains("\"stage_dir\""), "{message}");
     assert!(message.contains("view=logical|raw"), "{message}");
     let mut sloppy = MountSettings::default();
     assert_eq!(

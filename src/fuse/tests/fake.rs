@@ -8,15 +8,16 @@ use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::fuse::Nodes;
 use crate::storage::Capacity;
-use crate::tree::{Attr, DirEntry, Entry, Ino, NodeKind, Opened, TreeError};
+use crate::storage::posix::{Access, NewFile, Range, Replacing, Seek};
+use crate::tree::{Attr, Changes, DirEntry, Entry, Ino, NodeKind, Opened, TreeError};
 
 /// Files in the directory `many`.
 pub(crate) const MANY: u64 = 3000;
@@ -24,6 +25,10 @@ pub(crate) const MANY: u64 = 3000;
 pub(crate) const COMPOSED: u64 = 1_000_003;
 /// What opening `broken.parquet` says is not open: any error that is more than "not there".
 pub(crate) const BROKEN: u64 = 777;
+/// The number of the first of [`TOGETHER`] files in `markers`: as staged files have them.
+pub(crate) const MARKER: Ino = 1 << 61 | 40;
+/// How many fsyncs of files in `markers` have to be under way for any to return.
+pub(crate) const TOGETHER: u64 = 24;
 const FOREVER: Duration = Duration::from_secs(100_000);
 const FIRST_OF_MANY: Ino = 1000;
 
@@ -40,7 +45,13 @@ fn children(ino: Ino) -> Vec<(String, Ino)> {
             .collect::<Vec<_>>()
     };
     match ino {
-        1 => named(&[("@v1", 2), ("@info", 3), ("@2024-01-15", 4), ("many", 5)]),
+        1 => named(&[
+            ("@v1", 2),
+            ("@info", 3),
+            ("@2024-01-15", 4),
+            ("many", 5),
+            ("markers", 6),
+        ]),
         2 => named(&[
             ("backed.parquet", 20),
             ("composed.parquet", 21),
@@ -52,6 +63,9 @@ fn children(ino: Ino) -> Vec<(String, Ino)> {
         3 => named(&[("latest", 30), ("counts", 31)]),
         5 => (0..MANY)
             .map(|i| (format!("f{i:04}"), FIRST_OF_MANY + i))
+            .collect(),
+        6 => (0..TOGETHER)
+            .map(|i| (format!("m{i}"), MARKER + i))
             .collect(),
         _ => Vec::new(),
     }
@@ -72,6 +86,7 @@ pub(crate) struct Fake {
     backing: Arc<File>,
     next_handle: AtomicU64,
     counts: Mutex<Counts>,
+    together: Barrier,
     hangs: bool,
 }
 
@@ -82,13 +97,14 @@ impl Fake {
             backing: Arc::new(File::open(backing)?),
             next_handle: AtomicU64::new(1),
             counts: Mutex::new(Counts::default()),
+            together: Barrier::new(TOGETHER as usize),
             hangs,
         })
     }
 
     fn attr(&self, ino: Ino) -> Result<Attr, TreeError> {
         let (kind, size, permissions) = match ino {
-            1 | 2 | 3 | 5 => (NodeKind::Directory, 0, 0o555),
+            1 | 2 | 3 | 5 | 6 => (NodeKind::Directory, 0, 0o555),
             4 => (NodeKind::Symlink, 3, 0o777),
             20 => {
                 let size = self
@@ -101,6 +117,7 @@ impl Fake {
             21 => (NodeKind::File, COMPOSED, 0o444),
             30 | 31 => (NodeKind::File, 0, 0o444),
             22 | 23 | 25 => (NodeKind::File, 10, 0o444),
+            i if (MARKER..MARKER + TOGETHER).contains(&i) => (NodeKind::File, 10, 0o444),
             i if (FIRST_OF_MANY..FIRST_OF_MANY + MANY).contains(&i) => (NodeKind::File, i, 0o444),
             other => return Err(TreeError::UnknownInode(other)),
         };
@@ -111,6 +128,7 @@ impl Fake {
             modified: 1_705_312_800_123,
             permissions,
             links: 1,
+            stored: None,
         })
     }
 
@@ -190,7 +208,10 @@ impl Nodes for Fake {
         }
     }
 
-    fn open(&self, ino: Ino) -> Result<Opened, TreeError> {
+    fn open(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
+        if access.writes() {
+            return Err(TreeError::ReadOnly(ino));
+        }
         if ino == 22 {
             return Err(TreeError::UnknownHandle(BROKEN));
         }
@@ -200,6 +221,7 @@ impl Nodes for Fake {
             handle: self.handle(ino),
             backing: (ino == 20).then(|| Arc::clone(&self.backing)),
             immutable: !matches!(ino, 30 | 31),
+            staged: false,
         })
     }
 
@@ -297,7 +319,7 @@ impl Nodes for Fake {
             };
             let next_offset = index as u64 + 1;
             let row = DirEntry {
-                name,
+                name: OsStr::new(name),
                 ino: *child,
                 kind,
                 next_offset,
@@ -337,5 +359,107 @@ impl Nodes for Fake {
             std::thread::sleep(FOREVER);
         }
         None
+    }
+
+    fn mkdir(&self, parent: Ino, _: &OsStr, _: NewFile) -> Result<Entry, TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn mknod(&self, parent: Ino, _: &OsStr, _: NewFile) -> Result<Entry, TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn create(
+        &self,
+        parent: Ino,
+        _: &OsStr,
+        _: NewFile,
+        _: Access,
+        _: bool,
+    ) -> Result<(Entry, Opened), TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn unlink(&self, parent: Ino, _: &OsStr) -> Result<(), TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn rmdir(&self, parent: Ino, _: &OsStr) -> Result<(), TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn rename(
+        &self,
+        parent: Ino,
+        _: &OsStr,
+        _: Ino,
+        _: &OsStr,
+        _: Replacing,
+    ) -> Result<(), TreeError> {
+        Err(TreeError::ReadOnly(parent))
+    }
+
+    fn rename_commits(&self, _: Ino, _: &OsStr, _: Ino, _: &OsStr) -> bool {
+        false
+    }
+
+    fn link(&self, ino: Ino, _: Ino, _: &OsStr) -> Result<Entry, TreeError> {
+        Err(TreeError::ReadOnly(ino))
+    }
+
+    fn setattr(&self, ino: Ino, _: Option<u64>, _: Changes) -> Result<Entry, TreeError> {
+        Err(TreeError::ReadOnly(ino))
+    }
+
+    fn write(&self, ino: Ino, _: u64, _: &[u8], _: u64) -> Result<usize, TreeError> {
+        Err(TreeError::ReadOnly(ino))
+    }
+
+    fn allocate(&self, ino: Ino, _: u64, _: u32, _: Range) -> Result<(), TreeError> {
+        Err(TreeError::ReadOnly(ino))
+    }
+
+    fn copy_range(
+        &self,
+        ino: Ino,
+        _: (u64, u64),
+        _: (u64, u64),
+        _: u64,
+    ) -> Result<usize, TreeError> {
+        Err(TreeError::ReadOnly(ino))
+    }
+
+    fn next(&self, handle: u64, what: Seek, offset: u64) -> Result<Option<u64>, TreeError> {
+        let ino = self.counts.lock().handles.get(&handle).copied();
+        let size = self
+            .attr(ino.ok_or(TreeError::UnknownHandle(handle))?)?
+            .size;
+        Ok((offset < size).then_some(match what {
+            Seek::Data => offset,
+            Seek::Hole => size,
+        }))
+    }
+
+    /// Of a marker: returns once [`TOGETHER`] of these wait.
+    fn fsync(&self, ino: Ino, _: u64, _: bool) -> Result<(), TreeError> {
+        assert!(ino >= MARKER, "the adapter answers the others");
+        self.together.wait();
+        Ok(())
+    }
+
+    fn written_before_commit(&self, _: Ino) -> Vec<Ino> {
+        Vec::new()
+    }
+
+    fn fsyncdir(&self, _: Ino) -> Result<(), TreeError> {
+        Ok(())
+    }
+
+    fn refuse_attribute(&self, ino: Ino) -> TreeError {
+        TreeError::ReadOnly(ino)
+    }
+
+    fn refuse_special(&self, parent: Ino) -> TreeError {
+        TreeError::ReadOnly(parent)
     }
 }

@@ -35,10 +35,15 @@ impl From<Errno> for CreateError {
 /// Writes a file, replacing what has its name; a crash leaves the old or the new one.
 pub(super) fn replace(root: &Root, path: &str, content: &[u8]) -> Result<()> {
     let (dir, name) = parent_made(root, path)?;
-    let mut temporary = Temporary::write(&dir, name, content)?;
-    fs::renameat(&dir, &temporary.name, &dir, name)?;
+    replace_in(&dir, name, content)
+}
+
+/// [`replace`] of a name directly in an open directory.
+pub(super) fn replace_in(dir: &OwnedFd, name: &str, content: &[u8]) -> Result<()> {
+    let mut temporary = Temporary::write(dir, name, content)?;
+    fs::renameat(dir, &temporary.name, dir, name)?;
     temporary.gone = true;
-    sync_dir(&dir)
+    sync_dir(dir)
 }
 
 /// Writes a file unless something has its name.
@@ -70,6 +75,11 @@ pub(super) fn create(
         sync_dir(&dir)?;
     }
     Ok(outcome)
+}
+
+/// Makes the entries of a directory durable.
+pub(super) fn sync(root: &Root, dir: &str) -> Result<()> {
+    sync_dir(root.open_beneath(dir, OFlags::RDONLY | OFlags::DIRECTORY)?)
 }
 
 /// Removes a file, or a symlink itself.
@@ -163,7 +173,7 @@ fn temporary_name(target: &str) -> String {
 }
 
 /// A path's directory (`""` for the root) and last name.
-fn split(path: &str) -> (&str, &str) {
+pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
@@ -174,7 +184,7 @@ fn parent_made<'a>(root: &Root, path: &'a str) -> Result<(OwnedFd, &'a str)> {
 }
 
 /// Opens a directory, after making it and those above it durably where they are missing.
-fn dir_made(root: &Root, dir: &str) -> Result<OwnedFd> {
+pub(super) fn dir_made(root: &Root, dir: &str) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match root.open_beneath(dir, flags) {
         Err(Errno::NOENT) if !dir.is_empty() => {}
@@ -190,7 +200,7 @@ fn dir_made(root: &Root, dir: &str) -> Result<OwnedFd> {
     root.open_beneath(dir, flags)
 }
 
-fn sync_dir(dir: impl AsFd) -> Result<()> {
+pub(super) fn sync_dir(dir: impl AsFd) -> Result<()> {
     match fs::fsync(dir) {
         // A file system without the notion: entries are durable as they are made.
         Err(Errno::INVAL) => Ok(()),

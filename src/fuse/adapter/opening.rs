@@ -1,0 +1,132 @@
+//! How an open is answered.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use fuser::{
+    BackingId, Errno, FileHandle, FopenFlags, Generation, OpenAccMode, OpenFlags, ReplyCreate,
+    ReplyOpen,
+};
+
+use super::super::nodes::Nodes;
+use super::super::slots::{Identity, Mode};
+use super::Adapter;
+use crate::storage::posix::Access;
+use crate::tree::{Entry, Ino, Opened};
+
+/// What the flags of an open allow.
+pub(super) fn access(flags: OpenFlags) -> Access {
+    match flags.acc_mode() {
+        OpenAccMode::O_RDONLY => Access::Read,
+        OpenAccMode::O_WRONLY => Access::Write,
+        OpenAccMode::O_RDWR => Access::ReadWrite,
+    }
+}
+
+impl<N: Nodes> Adapter<N> {
+    /// Answers an open in the way the inode is being served.
+    pub(super) fn reply_opened(&self, ino: Ino, opened: &Opened, access: Access, reply: ReplyOpen) {
+        let (flags, id) = self.way(ino, opened, access, |file| reply.open_backing(file));
+        let handle = FileHandle(opened.handle);
+        match id {
+            Some(id) => reply.opened_passthrough(handle, flags, &id),
+            None => reply.opened(handle, flags),
+        }
+    }
+
+    /// Answers the creation of a file.
+    pub(super) fn reply_created(
+        &self,
+        created: Result<(Entry, Opened), Errno>,
+        access: Access,
+        reply: ReplyCreate,
+    ) {
+        let (entry, opened) = match created {
+            Ok(created) => created,
+            Err(errno) => return reply.error(errno),
+        };
+        let ino = entry.attr.ino;
+        let (flags, id) = self.way(ino, &opened, access, |file| reply.open_backing(file));
+        let attr = self.shown.file_attr(&entry.attr);
+        let handle = FileHandle(opened.handle);
+        // The kernel keeps one time to live for name and attributes here.
+        let ttl = entry.entry_ttl.min(entry.attr_ttl);
+        match id {
+            Some(id) => {
+                reply.created_passthrough(&ttl, &attr, Generation(0), handle, flags, &id);
+            }
+            None => reply.created(&ttl, &attr, Generation(0), handle, flags),
+        }
+    }
+
+    /// Counts an open and decides how it is served.
+    fn way(
+        &self,
+        ino: Ino,
+        opened: &Opened,
+        access: Access,
+        register: impl FnOnce(&File) -> io::Result<BackingId>,
+    ) -> (FopenFlags, Option<Arc<BackingId>>) {
+        let backing = match &opened.backing {
+            Some(file) if self.slots.passthrough() => match identity(file, opened.staged) {
+                Ok(identity) => Some((file, identity)),
+                Err(error) => {
+                    tracing::debug!(ino, %error, "stat of the backing file failed");
+                    None
+                }
+            },
+            _ => None,
+        };
+        let register = || match backing {
+            Some((file, _)) => register(file),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let cached = opened.immutable || opened.staged;
+        let mode = self
+            .slots
+            .open(ino, backing.map(|(_, is)| is), cached, register);
+        // `NOFLUSH` spares a request at each close where nothing can be dirty.
+        match mode {
+            Mode::Passthrough(id) => (FopenFlags::FOPEN_NOFLUSH, Some(id)),
+            Mode::Cached => (self.cached(opened, access), None),
+            Mode::Direct => {
+                let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH;
+                (flags, None)
+            }
+        }
+    }
+
+    /// A file that has passed through the kernel before may have changed without the page cache
+    /// knowing. One that was written to by way of a mapping has dirty pages when it is closed.
+    fn cached(&self, opened: &Opened, access: Access) -> FopenFlags {
+        let mut flags = FopenFlags::empty();
+        flags.set(
+            FopenFlags::FOPEN_KEEP_CACHE,
+            !opened.staged || !self.slots.passthrough(),
+        );
+        flags.set(
+            FopenFlags::FOPEN_NOFLUSH,
+            !opened.staged || !access.writes(),
+        );
+        flags
+    }
+}
+
+/// A staged file is the same as long as the kernel knows it, whatever is written to it.
+fn identity(file: &File, staged: bool) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(file)?;
+    let (size, modified) = match staged {
+        true => (0, (0, 0)),
+        false => (
+            stat.st_size.unsigned_abs(),
+            (stat.st_mtime, stat.st_mtime_nsec),
+        ),
+    };
+    Ok(Identity {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size,
+        modified,
+    })
+}

@@ -1,0 +1,36 @@
+//! What the kernel is told without having asked.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use fuser::{INodeNo, Notifier};
+
+use crate::tree::Ino;
+
+/// The kernel's end of a mount, once there is one.
+#[derive(Clone, Default)]
+pub(super) struct Kernel(Arc<OnceLock<Notifier>>);
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// Gives it the notifier of a session.
+    pub fn connect(&self, notifier: Notifier) {
+        // There is one session to an adapter.
+        let _ = self.0.set(notifier);
+    }
+
+    /// Has the kernel write what programs have changed in their mappings of a file, and waits for
+    /// that. Not to be called by a thread that answers requests: some of them come from it.
+    pub fn write_back(&self, ino: Ino) {
+        let Some(notifier) = self.0.get() else { return };
+        if let Err(error) = notifier.inval_inode(INodeNo(ino), 0, 0) {
+            // It has forgotten the file meanwhile.
+            tracing::debug!(ino, %error, "nothing to write back");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Transactions of `@staging`, without a mount: their files are put where the mount would put them.
+#![allow(clippy::disallowed_methods)]
+
+mod modes;
+mod recovery;
+mod rig;
+mod transactions;
+mod tree;
+
+#[path = "../support/mod.rs"]
+mod support;

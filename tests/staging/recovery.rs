@@ -1,0 +1,179 @@
+//! What a later mount makes of what an earlier one has left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use deltafs::staging::Staging;
+
+use crate::rig::{begin, commit, files_below, get, longs_in, open, put_rows, staging, status};
+use crate::support::TableBuilder;
+use crate::support::{batch, longs};
+
+fn table() -> TableBuilder {
+    TableBuilder::with_schema(&[("id", "long")])
+}
+
+fn ids(ids: &[i64]) -> arrow::array::RecordBatch {
+    batch([("id", longs(ids.iter().copied()))])
+}
+
+/// The directories of transactions on disk.
+fn directories(root: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(root.join("_deltafs/staging"));
+    all.map_or_else(
+        |_| Vec::new(),
+        |rows| rows.map(|row| row.expect("a row").path()).collect(),
+    )
+}
+
+/// Lets a staging area go as a kill does: nothing is tidied up, the locks go.
+fn kill(staging: Staging) {
+    drop(staging);
+}
+
+#[test]
+fn a_mount_that_only_reads_leaves_the_table_as_it_is() {
+    let table = table();
+    let area = staging(&table.root());
+    assert_eq!(area.names(), [""; 0]);
+    assert!(!table.root().join("_deltafs").exists());
+}
+
+#[test]
+fn an_open_transaction_is_there_again_after_a_kill() {
+    let table = table();
+    let area = staging(&table.root());
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    drop(transaction);
+    kill(area);
+    let area = staging(&table.root());
+    assert_eq!(area.names(), ["b1"]);
+    let transaction = get(&area, "b1").unwrap();
+    assert_eq!(status(&transaction)["state"], "open");
+    assert_eq!(commit(&transaction, "").unwrap(), 1);
+    drop(transaction);
+    kill(area);
+    // Asked again after another kill, it gives the first answer.
+    let area = staging(&table.root());
+    assert_eq!(get(&area, "b1").unwrap().commit().unwrap(), 1);
+    assert_eq!(longs_in(&table.root(), "id"), [Some(1)]);
+}
+
+#[test]
+fn two_mounts_do_not_touch_each_others_transactions() {
+    let table = table();
+    let (one, two) = (staging(&table.root()), staging(&table.root()));
+    let transaction = begin(&one, "b1").unwrap();
+    assert!(get(&two, "b1").is_none());
+    begin(&two, "b1").unwrap();
+    let three = staging(&table.root());
+    assert_eq!(three.names(), [""; 0]);
+    drop(transaction);
+    kill(one);
+    kill(two);
+    // Both are called b1.
+    let next = staging(&table.root());
+    assert_eq!(next.names(), ["b1", "b1~2"]);
+}
+
+/// Notes for the only transaction that a commit was cut off.
+fn cut_off(root: &Path, id: &str, files: &[&str]) {
+    let [directory] = &directories(root)[..] else {
+        panic!("one transaction");
+    };
+    let note = serde_json::json!({"id": id, "from": 1, "files": files}).to_string();
+    let mut content = crc32fast::hash(note.as_bytes()).to_le_bytes().to_vec();
+    content.extend_from_slice(note.as_bytes());
+    fs::write(directory.join("attempt"), content).unwrap();
+    fs::write(directory.join("outcome"), b"").unwrap();
+}
+
+#[test]
+fn a_commit_cut_off_before_the_commit_file_is_taken_back() {
+    let table = table();
+    let area = staging(&table.root());
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    drop(transaction);
+    kill(area);
+    let id = "0a0b0c0d-0000-4000-8000-000000000001";
+    let orphan = format!("part-00000-{id}-c000.parquet");
+    table.write(&orphan, b"orphan");
+    table.write("part-00000-somebody-else.parquet", b"not ours");
+    cut_off(
+        &table.root(),
+        id,
+        &[&orphan, "part-00000-somebody-else.parquet"],
+    );
+
+    let area = staging(&table.root());
+    let transaction = get(&area, "b1").unwrap();
+    assert_eq!(status(&transaction)["state"], "failed");
+    assert_eq!(status(&transaction)["error"]["name"], "CommitInterrupted");
+    // What does not bear the attempt's id is let be, whatever the record says.
+    assert_eq!(
+        files_below(&table.root()),
+        ["part-00000-somebody-else.parquet"]
+    );
+    assert_eq!(commit(&transaction, "").unwrap(), 1);
+    assert_eq!(longs_in(&table.root(), "id"), [Some(1)]);
+}
+
+#[test]
+fn a_commit_cut_off_after_the_commit_file_has_succeeded() {
+    let table = table();
+    let area = staging(&table.root());
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    commit(&transaction, "").unwrap();
+    drop(transaction);
+    kill(area);
+    let info = &crate::rig::actions(&table.root(), 1)[0]["commitInfo"];
+    let id = info["txnId"].as_str().unwrap().to_owned();
+    let files = files_below(&table.root());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    cut_off(&table.root(), &id, &files);
+    let area = staging(&table.root());
+    let found = get(&area, "b1").expect("taken over by whoever mounts next");
+    assert_eq!(status(&found)["state"], "committed");
+    assert_eq!(status(&found)["version"], 1);
+    assert_eq!(found.commit().unwrap(), 1);
+    assert_eq!(longs_in(&table.root(), "id"), [Some(1)]);
+}
+
+#[test]
+fn a_directory_that_was_never_whole_is_cleared_away() {
+    let table = table();
+    let area = staging(&table.root());
+    drop(begin(&area, "b1").unwrap());
+    kill(area);
+    let [directory] = &directories(&table.root())[..] else {
+        panic!("one transaction");
+    };
+    fs::remove_file(directory.join("transaction.json")).unwrap();
+    assert_eq!(staging(&table.root()).names(), [""; 0]);
+    assert!(directories(&table.root()).is_empty());
+}
+
+#[test]
+fn files_are_not_committed_to_another_table_in_the_same_place() {
+    let mut table = table();
+    let area = staging(&table.root());
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    drop(transaction);
+    kill(area);
+    table.commit_at(
+        0,
+        [
+            crate::support::protocol(1, 2),
+            crate::support::metadata(&[("id", "long")]).id("another"),
+        ],
+    );
+    let area = staging(&table.root());
+    let transaction = get(&area, "b1").unwrap();
+    let error = commit(&transaction, "").unwrap_err();
+    assert_eq!(deltafs::errno::of_staging(&error), libc::ESTALE);
+    assert_eq!(open(&table.root()).current().newest(), 0);
+}
