@@ -26,6 +26,7 @@ BENCHMARKS = {
     "list": "ls and find of a version of 100,000 files",
     "load": "the newest snapshot of 1,000,000 files, against deltalake",
     "travel": "opening neighbouring versions and seeing commits, 1,000,000 files",
+    "commit": "committing files through @staging, against deltalake and bare system calls",
     "root": "mounting, opening and listing a table of 100,000 versions",
 }
 

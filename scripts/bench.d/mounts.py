@@ -109,11 +109,14 @@ class Mount:
         mountpoint: Path,
         arguments: list[str] = (),
         cache: Path | None = None,
+        writable: bool = False,
     ):
         self.binary = binary
         self.table = table
         self.path = mountpoint
-        self.arguments = list(arguments)
+        # As the table is in a benchmark of reads: on a mount that can be written to, the kernel asks
+        # for attributes anew after each read.
+        self.arguments = [*arguments, *([] if writable else ["--read-only"])]
         self.cache = cache
         self.own_cache: Path | None = None
         self.seconds = 0.0

@@ -13,12 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import faults, golden, live, readers, reads, tables
+from . import checkpoints, faults, golden, live, readers, reads, tables, writes
 from .environments import MORE, OLD, TODAY, Environment
 from .product import Deltafs, default_binary
 from .report import Report, table
 
 ROOT = Path(__file__).resolve().parents[2]
+
+_STAGES = ["golden", "checkpoints", "readers", "writes"]
 
 
 def main() -> int:
@@ -37,13 +39,17 @@ def main() -> int:
     os.environ["XDG_CACHE_HOME"] = str(work / "cache")
     try:
         cases = _cases(args, work, report)
-        if not cases:
+        if not cases and "writes" not in args.stages:
             report.fail("tables", f"no table matches {args.table!r}")
         if "golden" in args.stages:
             _golden(cases, deltafs, report)
+        if "checkpoints" in args.stages:
+            _checkpoints(cases, args.checkpoint, report, work)
         if "readers" in args.stages:
             _readers(cases, _environments(args, report), deltafs, report, work)
             report.expect_known([c.name for c in cases])
+        if "writes" in args.stages:
+            _writes(args, deltafs, report, work, cases)
     finally:
         _remove(work)
     return report.summary()
@@ -55,10 +61,16 @@ def _arguments() -> argparse.Namespace:
         description="Compares deltafs with delta-rs, DuckDB, delta-kernel and Parquet readers, over real tables.",
     )
     parser.add_argument(
-        "stages", nargs="*", default=["golden", "readers"], metavar="STAGE", help="golden, readers (both by default)"
+        "stages", nargs="*", default=_STAGES, metavar="STAGE", help=f"{', '.join(_STAGES)} (all by default)"
     )
     parser.add_argument(
         "--deltafs", type=Path, default=default_binary(ROOT), help="the binary under test [target/debug/deltafs]"
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        default=default_binary(ROOT).parent / "examples" / "checkpoint",
+        help="the program that writes checkpoints [target/debug/examples/checkpoint]",
     )
     parser.add_argument(
         "--corpus",
@@ -67,14 +79,18 @@ def _arguments() -> argparse.Namespace:
         help="directory with golden/ and other/ [$DELTAFS_CORPUS, else ../shared/corpus]",
     )
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--all-readers", action="store_true", help="fastparquet and daft too")
+    chosen.add_argument(
+        "--all-readers", action="store_true", help="fastparquet and daft too; Sail, and the corpus, for writes"
+    )
     chosen.add_argument(
         "--old-readers", action="store_true", help="pyarrow, pandas, polars and DuckDB of 2024 instead of today's"
     )
-    parser.add_argument("--table", default="*", help="only tables whose name matches this pattern")
+    parser.add_argument(
+        "--table", default="*", help="only tables (writes/CASE: only cases) whose name matches this pattern"
+    )
     args = parser.parse_args()
-    if unknown := [s for s in args.stages if s not in ("golden", "readers")]:
-        parser.error(f"unknown stage {unknown[0]}: expected golden or readers")
+    if unknown := [s for s in args.stages if s not in _STAGES]:
+        parser.error(f"unknown stage {unknown[0]}: expected {', '.join(_STAGES)}")
     return args
 
 
@@ -88,7 +104,7 @@ def _cases(args: argparse.Namespace, work: Path, report: Report) -> list[tables.
         cases += tables.corpus(args.corpus, copies)
     else:
         report.skip("corpus of Spark tables", f"{args.corpus} is not there; set DELTAFS_CORPUS to compare with it too")
-    return [c for c in cases if fnmatch.fnmatch(c.name, args.table)]
+    return [c for c in cases if fnmatch.fnmatch(c.name, args.table.removeprefix("writes/doubled "))]
 
 
 def _golden(cases: list[tables.Case], deltafs: Deltafs, report: Report) -> None:
@@ -96,6 +112,20 @@ def _golden(cases: list[tables.Case], deltafs: Deltafs, report: Report) -> None:
     started = time.monotonic()
     rows = [golden.run(case, deltafs, report).row() for case in cases]
     table(golden.HEADERS, rows)
+    print(f"({time.monotonic() - started:.0f} s)")
+
+
+def _checkpoints(cases: list[tables.Case], program: Path, report: Report, work: Path) -> None:
+    print("\n== tables of which only a checkpoint of deltafs is left, as readers see them", flush=True)
+    if not program.is_file():
+        report.skip("checkpoints", f"{program} is not there: run `cargo build --example checkpoint`")
+        return
+    started, rows = time.monotonic(), []
+    for case in cases:
+        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="c-", dir=work)))
+        rows.append(checkpoints.run(case, program.resolve(), report, scratch).row())
+        shutil.rmtree(scratch, ignore_errors=True)
+    table(checkpoints.HEADERS, rows)
     print(f"({time.monotonic() - started:.0f} s)")
 
 
@@ -130,6 +160,22 @@ def _readers(
     if shown:
         print("\n== what readers make of any Parquet file, so of a mount too")
         table(["reader", "reads", "fault"], shown)
+    print(f"({time.monotonic() - started:.0f} s)")
+
+
+def _writes(args: argparse.Namespace, deltafs: Deltafs, report: Report, work: Path, cases: list[tables.Case]) -> None:
+    print("\n== what Delta readers see of what was committed through a mount", flush=True)
+    if not os.path.exists("/dev/fuse"):
+        report.skip("writes", "/dev/fuse is not there: load the fuse module, or run where it may be used")
+        return
+    started = time.monotonic()
+
+    def matches(name: str) -> bool:
+        return fnmatch.fnmatch(name, args.table)
+
+    # Last of all, for it changes the tables. Those of the corpus take longest.
+    copies = [c for c in cases if args.all_readers or c.name.startswith("made/")]
+    writes.run(deltafs, report, work / "writes", copies, sail=args.all_readers, matches=matches)
     print(f"({time.monotonic() - started:.0f} s)")
 
 

@@ -124,6 +124,37 @@ def duckdb_rows(table: Path, version: int) -> pa.Table:
         raise _duckdb_refused(e) from e
 
 
+def duckdb_counts(table: Path, version: int, columns: list[str]) -> dict[str, int]:
+    """DuckDB's delta extension: how many rows have at least the value of each column that half of them have, and how
+    many less. Files are skipped by their statistics and partition values for it."""
+    counts: dict[str, int] = {}
+    for column in columns:
+        name = '"' + column.replace('"', '""') + '"'
+        scan = "delta_scan(?, version := ?)"
+        arguments = [str(table), version]
+        try:
+            (middle,) = _connection().execute(f"SELECT quantile_disc({name}, 0.5) FROM {scan}", arguments).fetchone()
+            if middle is None:
+                continue
+            for operator in (">=", "<", "="):
+                query = f"SELECT count(*) FROM {scan} WHERE {name} {operator} ?"
+                (count,) = _connection().execute(query, [*arguments, middle]).fetchone()
+                counts[f"{column} {operator}"] = count
+        except Exception as e:
+            raise _duckdb_refused(e) from e
+    return counts
+
+
+def duckdb_kept(table: Path, version: int, conditions: list[str]) -> list[int]:
+    """DuckDB's delta extension: how many rows of a version each condition keeps."""
+    query = "SELECT count(*) FROM delta_scan(?, version := ?) WHERE "
+    try:
+        connection = _connection()
+        return [connection.execute(query + where, [str(table), version]).fetchall()[0][0] for where in conditions]
+    except Exception as e:
+        raise _duckdb_refused(e) from e
+
+
 # ---- delta-kernel through polars -----------------------------------------------------------------------------------
 
 

@@ -113,14 +113,18 @@ class Log:
         self._parts: dict[tuple[int, int], dict[int, Path]] = {}
         self._uuid: dict[int, list[Path]] = {}
         for entry in sorted(os.scandir(self.dir), key=lambda e: e.name):
-            if not entry.is_file():
+            try:
+                size = entry.stat().st_size if entry.is_file() else None
+            except FileNotFoundError:  # what a writer has renamed meanwhile
+                continue
+            if size is None:
                 continue
             path, name = Path(entry.path), entry.name
             if m := COMMIT.match(name):
                 self.commits[int(m[1])] = path
             elif m := COMPACTED.match(name):
                 self.compacted[int(m[1]), int(m[2])] = path
-            elif entry.stat().st_size == 0:
+            elif size == 0:
                 continue  # an empty checkpoint is a torn write; it cannot be complete
             elif m := CLASSIC.match(name):
                 self._classic[int(m[1])] = path
