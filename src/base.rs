@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod hash;
+pub mod panics;
 pub mod random;
 
 /// A table version: the number of the commit that made it (PROTOCOL.md, "Delta Log Entries").

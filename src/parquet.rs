@@ -35,8 +35,10 @@ pub use output::{
 };
 pub use pages::{ChunkLimits, check_pages};
 pub use rewrite::{
-    Change, ChunkShape, SourceChunk, SourceStatistics, rewrite_chunk,
+    Change, ChunkShape, SourceChunk, SourceStatistics, expansion_of, rewrite_chunk,
     size_bound as chunk_size_bound,
 };
-pub use schema::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
+pub use schema::{
+    Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit, is_shredded, is_variant,
+};
 pub use statistics::Constant;

@@ -12,6 +12,7 @@ mod json;
 mod mapping;
 mod parse;
 mod types;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +22,4 @@ pub use fingerprint::shape_fingerprint;
 pub use hive::{HIVE_DEFAULT_PARTITION, escape_hive, is_null_partition_value, unescape_hive};
 pub use mapping::MappingMode;
 pub use types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+pub use value::{PartitionValue, days, instant, wall_clock};

@@ -18,9 +18,10 @@ use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields, Schema, T
 
 use super::columns::{Column, Part, Shape};
 use super::convert::convert;
-use super::staged::{Compression, Opened, caught};
+use super::staged::Opened;
 use super::{IntakeError, calendar};
-use crate::parquet::{ChunkLimits, PhysicalType, check_pages};
+use crate::base::panics::caught;
+use crate::parquet::{ChunkLimits, PhysicalType, check_pages, expansion_of};
 use crate::schema::PrimitiveType;
 
 /// The most rows in a batch.
@@ -141,7 +142,7 @@ fn check_chunk(opened: &Opened, chunk: &ColumnChunkMetaData) -> Result<(), Strin
     let (start, length) = chunk.byte_range();
     let limits = ChunkLimits {
         length,
-        expansion: expansion(chunk.compression()),
+        expansion: expansion_of(chunk.compression()),
         smallest_value: match chunk.column_type() {
             Type::BOOLEAN | Type::FIXED_LEN_BYTE_ARRAY => 1,
             Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
@@ -157,23 +158,6 @@ fn check_chunk(opened: &Opened, chunk: &ColumnChunkMetaData) -> Result<(), Strin
         bytes.map_err(|error| error.to_string())
     })
     .map_err(|problem| format!("column {}: {problem}", chunk.column_path().string()))
-}
-
-/// How many bytes one compressed byte stands for at most.
-fn expansion(compression: Compression) -> u64 {
-    match compression {
-        Compression::UNCOMPRESSED => 1,
-        // A copy of 64 bytes takes three.
-        Compression::SNAPPY => 24,
-        // Each further byte of a length stands for 255.
-        Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
-        // A match of 258 bytes takes two bits.
-        Compression::GZIP(_) => 1_100,
-        // A block of 128 KiB of one byte takes four.
-        Compression::ZSTD(_) => 40_000,
-        // A copy of 16 MiB takes a few.
-        Compression::BROTLI(_) => 1 << 24,
-    }
 }
 
 /// The schema by which INT96 is decoded to microseconds, which hold all the years that nanoseconds

@@ -6,7 +6,7 @@
 
 use super::types::{self, Fit};
 use super::{IntakeError, join};
-use crate::parquet::{Annotation, Footer, Node, NodeKind, Repetition};
+use crate::parquet::{Annotation, Footer, Node, NodeKind, Repetition, is_shredded, is_variant};
 use crate::schema::{ArrayType, DataType, MapType, MappingMode, StructField, StructType};
 
 /// A column of the table, or a field of one of its structs, and what a file has for it.
@@ -245,13 +245,12 @@ impl<'a> Matcher<'a> {
             }
             (DataType::Variant, NodeKind::Group(children))
                 if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && is_variant(children, self.shredding) =>
+                    && is_variant(children)
+                    && (self.shredding || !is_shredded(children)) =>
             {
                 Shape::Variant
             }
-            (DataType::Variant, NodeKind::Group(children))
-                if children.iter().any(|child| child.name == "typed_value") =>
-            {
+            (DataType::Variant, NodeKind::Group(children)) if is_shredded(children) => {
                 let advice =
                     "the table does not enable delta.enableVariantShredding; write it unshredded";
                 return Err(self.wrong(path, node, data_type, advice));
@@ -340,28 +339,4 @@ impl<'t> Column<'t> {
 /// Whether two names are one to Delta.
 pub(super) fn same_name(one: &str, other: &str) -> bool {
     one == other || one.to_lowercase() == other.to_lowercase()
-}
-
-/// The binary fields of a variant, and those of a shredded one.
-fn is_variant(children: &[Node], shredding: bool) -> bool {
-    let is_binary = |name: &str| {
-        children.iter().any(|node| {
-            node.name == name
-                && node.repetition != Repetition::Repeated
-                && node.annotation == Annotation::None
-                && matches!(
-                    node.kind,
-                    NodeKind::Leaf {
-                        physical: crate::parquet::PhysicalType::ByteArray,
-                        ..
-                    }
-                )
-        })
-    };
-    let is_shredded = children.iter().any(|node| node.name == "typed_value");
-    match (is_shredded, shredding) {
-        (false, _) => children.len() == 2 && is_binary("metadata") && is_binary("value"),
-        (true, true) => is_binary("metadata") && children.len() <= 3,
-        (true, false) => false,
-    }
 }

@@ -8,7 +8,6 @@ use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use super::convert::{Names, arrow_type};
 use super::expression::{Expression, ExpressionError, Found, ScalarValue, Violation, constant};
 use super::{IntakeError, Target};
-use crate::base::clock::now_ms;
 use crate::protocol;
 use crate::schema::{StructField, StructType};
 
@@ -62,10 +61,9 @@ impl<'a> Rules<'a> {
                 .position(|field| field.name == rule.name)?;
             Some((index, &schema.fields[index]))
         };
-        let now = now_ms();
         for rule in &target.rules.defaults {
             if let Some((index, field)) = column(rule).filter(|(index, _)| is_missing(*index)) {
-                let value = constant(&rule.sql, &field.data_type, now);
+                let value = constant(&rule.sql, &field.data_type, target.now);
                 let rule = compiled("default value of column", rule, value)?;
                 rules.defaults.push((index, rule));
             }

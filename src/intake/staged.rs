@@ -3,11 +3,9 @@
 //! Our own [`Footer`] bounds what a footer may claim; only then is it handed to the `parquet`
 //! crate, which believes it.
 
-use std::any::Any;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -17,6 +15,7 @@ use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
 
 use super::{IntakeError, StagedFile};
+use crate::base::panics::caught;
 use crate::parquet::Footer;
 use crate::storage::{ObjectMeta, ObjectReader, StorageError};
 
@@ -216,17 +215,4 @@ impl Read for Cursor {
         self.position += read as u64;
         Ok(read)
     }
-}
-
-/// Runs `work` over hostile bytes: a panic of the decoder is one more way to be unreadable.
-pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the decoder failed: {}", text.unwrap_or("no reason given"))
 }

@@ -21,9 +21,6 @@ mod size;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use ::parquet::data_type::{
     BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
     Int64Type, Int96Type,
@@ -32,12 +29,14 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::{Annotation, Conversion, MadeChunk, MadeStatistics, ParquetError, PhysicalType};
+use crate::base::panics::caught_as;
 use crate::storage::ObjectReader;
 use batch::Batch;
 use bounds::{Bounds, Order, Value};
 use input::ChunkInput;
 use output::ChunkOutput;
 
+pub use codec::expansion_of;
 pub use patch::SourceStatistics;
 pub use size::size_bound;
 
@@ -165,7 +164,7 @@ pub fn rewrite_chunk(
 ) -> Result<MadeChunk, ParquetError> {
     // Nothing that the decoder could leave half done is used after a panic: all of its state, and
     // what was written, goes with it.
-    catch_unwind(AssertUnwindSafe(|| {
+    let work = || {
         let chunk = input::read_chunk(source)?;
         if change == Change::Keep
             && let Some(made) = patched(source, &chunk, deleted)?
@@ -173,8 +172,8 @@ pub fn rewrite_chunk(
             return Ok(made);
         }
         encoded_anew(source, &chunk, deleted, change)
-    }))
-    .unwrap_or_else(|panic| Err(source.damaged(panic_text(&*panic))))
+    };
+    caught_as(work, |problem| source.damaged(problem))
 }
 
 /// Makes a chunk by patching its pages; `None` if that cannot be done, or takes more bytes than
@@ -222,14 +221,6 @@ fn dropped_rows(rows: u64, deleted: &RoaringBitmap) -> u64 {
         Ok(rows) => deleted.range_cardinality(0..rows),
         Err(_) => deleted.len(),
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the decoder failed: {}", text.unwrap_or("no reason given"))
 }
 
 /// Settles the types.

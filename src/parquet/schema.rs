@@ -286,3 +286,34 @@ impl fmt::Display for TimeUnit {
         })
     }
 }
+
+/// Whether what has the fields of a variant has values of its own type beside it.
+pub fn is_shredded(children: &[Node]) -> bool {
+    children.iter().any(|node| node.name == "typed_value")
+}
+
+/// The fields of a variant: two binary ones, and `typed_value` where it is shredded (PROTOCOL.md,
+/// "Variant Data Type"; parquet-format, "VariantShredding.md").
+pub fn is_variant(children: &[Node]) -> bool {
+    let binary = |name: &str| {
+        children.iter().any(|node| {
+            node.name == name
+                && node.repetition != Repetition::Repeated
+                && node.annotation == Annotation::None
+                && matches!(
+                    node.kind,
+                    NodeKind::Leaf {
+                        physical: PhysicalType::ByteArray,
+                        ..
+                    }
+                )
+        })
+    };
+    let typed = is_shredded(children);
+    match children.len() {
+        2 if typed => binary("metadata"),
+        2 => binary("metadata") && binary("value"),
+        3 => binary("metadata") && binary("value") && typed,
+        _ => false,
+    }
+}

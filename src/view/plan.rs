@@ -24,7 +24,9 @@ mod tests;
 
 use std::fmt;
 
-use crate::parquet::{Annotation, Footer, Node, NodeKind, OutputKind, OutputNode, Repetition};
+use crate::parquet::{
+    Annotation, Footer, Node, NodeKind, OutputKind, OutputNode, Repetition, is_variant,
+};
 use crate::schema::{ArrayType, DataType, MapType, MappingMode, StructField, StructType};
 
 use super::Layout;
@@ -237,7 +239,7 @@ impl Planner<'_> {
             }
             (DataType::Variant, NodeKind::Group(children))
                 if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && leaf::is_variant(children) =>
+                    && is_variant(children) =>
             {
                 let shredded = children.len() > 2;
                 let annotation = match shredded {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::cast;
 use super::error::{ExpressionError, quoted};
 use super::evaluate::Row;
 use super::name::listed;
 use super::resolve::Resolver;
 use super::syntax;
-use super::time::{parse_date, parse_timestamp};
 use super::tree::{Node, Value};
-use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, is_null_partition_value};
+use crate::schema::{
+    DataType, MappingMode, PartitionValue, PrimitiveType, StructField, is_null_partition_value,
+};
 use crate::txn::PartitionFilter;
 
 /// A condition over the partition columns of a table.
@@ -120,31 +120,17 @@ impl PartitionFilter for PartitionPredicate {
 }
 
 /// A partition value that is not null.
-fn typed(text: &str, primitive: PrimitiveType) -> Option<Value<'_>> {
-    let float = |value: f64| Some(Value::Float(value));
-    match primitive {
-        PrimitiveType::String => Some(Value::Text(text.into())),
-        PrimitiveType::Binary => Some(Value::Bytes(text.as_bytes().into())),
-        PrimitiveType::Boolean => match () {
-            () if text.eq_ignore_ascii_case("true") => Some(Value::Boolean(true)),
-            () if text.eq_ignore_ascii_case("false") => Some(Value::Boolean(false)),
-            () => None,
-        },
-        PrimitiveType::Byte
-        | PrimitiveType::Short
-        | PrimitiveType::Integer
-        | PrimitiveType::Long
-        | PrimitiveType::Decimal { .. } => {
-            let string = DataType::Primitive(PrimitiveType::String);
-            let to = DataType::Primitive(primitive);
-            let value = Value::Text(text.into());
-            cast::cast(value, &string, &to).ok()
+fn typed(text: &str, primitive: PrimitiveType) -> Option<Value<'static>> {
+    Some(match PartitionValue::parse(text, primitive)? {
+        PartitionValue::Text(text) if primitive == PrimitiveType::Binary => {
+            Value::Bytes(text.into_bytes().into())
         }
-        PrimitiveType::Float => float(text.parse::<f32>().ok()?.into()),
-        PrimitiveType::Double => float(text.parse().ok()?),
-        PrimitiveType::Date => parse_date(text).map(Value::Integer),
-        PrimitiveType::Timestamp => parse_timestamp(text, true).map(Value::Integer),
-        PrimitiveType::TimestampNtz => parse_timestamp(text, false).map(Value::Integer),
-        PrimitiveType::Void => None,
-    }
+        PartitionValue::Text(text) => Value::Text(text.into()),
+        PartitionValue::Boolean(value) => Value::Boolean(value),
+        PartitionValue::Integer(value) | PartitionValue::Micros(value) => Value::Integer(value),
+        PartitionValue::Days(days) => Value::Integer(days.into()),
+        PartitionValue::Decimal(unscaled) => Value::Decimal(unscaled),
+        PartitionValue::Float(value) => Value::Float(value.into()),
+        PartitionValue::Double(value) => Value::Float(value),
+    })
 }

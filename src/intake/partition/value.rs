@@ -18,22 +18,7 @@ use jiff::civil::{Date, DateTime, Time};
 use super::Value;
 use crate::intake::types::arrow_type;
 use crate::parquet::PhysicalType;
-use crate::schema::PrimitiveType;
-
-/// A value of a partition column.
-#[derive(Debug, Clone, PartialEq)]
-enum Typed {
-    Text(String),
-    Integer(i64),
-    Float(f32),
-    Double(f64),
-    Decimal(i128),
-    Boolean(bool),
-    /// Days since the epoch.
-    Days(i32),
-    /// Microseconds since the epoch.
-    Micros(i64),
-}
+use crate::schema::{PartitionValue, PrimitiveType};
 
 /// The value that a directory name stands for, serialized; the outer `None` where it is no value of
 /// the type. The empty text is null.
@@ -44,7 +29,7 @@ pub(in crate::intake) fn canonical(text: &str, primitive: PrimitiveType) -> Opti
     if text.is_empty() {
         return Some(None);
     }
-    written(&parse(text, primitive)?, primitive)
+    written(&PartitionValue::parse(text, primitive)?, primitive)
 }
 
 /// The value at `row` of an array of the type's Arrow type, serialized; the outer `None` where it
@@ -58,31 +43,41 @@ pub(in crate::intake) fn serialized(
         return Some(None);
     }
     let typed = match primitive {
-        PrimitiveType::String => Typed::Text(array.as_string_opt::<i32>()?.value(row).to_owned()),
+        PrimitiveType::String => {
+            PartitionValue::Text(array.as_string_opt::<i32>()?.value(row).to_owned())
+        }
         PrimitiveType::Binary => {
             let bytes = array.as_binary_opt::<i32>()?.value(row);
-            Typed::Text(std::str::from_utf8(bytes).ok()?.to_owned())
+            PartitionValue::Text(std::str::from_utf8(bytes).ok()?.to_owned())
         }
-        PrimitiveType::Boolean => Typed::Boolean(array.as_boolean_opt()?.value(row)),
+        PrimitiveType::Boolean => PartitionValue::Boolean(array.as_boolean_opt()?.value(row)),
         PrimitiveType::Byte => {
-            Typed::Integer(array.as_primitive_opt::<Int8Type>()?.value(row).into())
+            PartitionValue::Integer(array.as_primitive_opt::<Int8Type>()?.value(row).into())
         }
         PrimitiveType::Short => {
-            Typed::Integer(array.as_primitive_opt::<Int16Type>()?.value(row).into())
+            PartitionValue::Integer(array.as_primitive_opt::<Int16Type>()?.value(row).into())
         }
         PrimitiveType::Integer => {
-            Typed::Integer(array.as_primitive_opt::<Int32Type>()?.value(row).into())
+            PartitionValue::Integer(array.as_primitive_opt::<Int32Type>()?.value(row).into())
         }
-        PrimitiveType::Long => Typed::Integer(array.as_primitive_opt::<Int64Type>()?.value(row)),
-        PrimitiveType::Float => Typed::Float(array.as_primitive_opt::<Float32Type>()?.value(row)),
-        PrimitiveType::Double => Typed::Double(array.as_primitive_opt::<Float64Type>()?.value(row)),
+        PrimitiveType::Long => {
+            PartitionValue::Integer(array.as_primitive_opt::<Int64Type>()?.value(row))
+        }
+        PrimitiveType::Float => {
+            PartitionValue::Float(array.as_primitive_opt::<Float32Type>()?.value(row))
+        }
+        PrimitiveType::Double => {
+            PartitionValue::Double(array.as_primitive_opt::<Float64Type>()?.value(row))
+        }
         PrimitiveType::Decimal { .. } => {
-            Typed::Decimal(array.as_primitive_opt::<Decimal128Type>()?.value(row))
+            PartitionValue::Decimal(array.as_primitive_opt::<Decimal128Type>()?.value(row))
         }
-        PrimitiveType::Date => Typed::Days(array.as_primitive_opt::<Date32Type>()?.value(row)),
+        PrimitiveType::Date => {
+            PartitionValue::Days(array.as_primitive_opt::<Date32Type>()?.value(row))
+        }
         PrimitiveType::Timestamp | PrimitiveType::TimestampNtz => {
             let micros = array.as_primitive_opt::<TimestampMicrosecondType>()?;
-            Typed::Micros(micros.value(row))
+            PartitionValue::Micros(micros.value(row))
         }
         PrimitiveType::Void => return None,
     };
@@ -99,31 +94,31 @@ pub(in crate::intake) fn array_of(
     let Some(text) = value else {
         return Some(new_null_array(&target, rows));
     };
-    let array: ArrayRef = match (parse(text, primitive)?, primitive) {
-        (Typed::Text(text), PrimitiveType::Binary) => Arc::new(BinaryArray::from_iter_values(
+    let array: ArrayRef = match (PartitionValue::parse(text, primitive)?, primitive) {
+        (PartitionValue::Text(text), PrimitiveType::Binary) => Arc::new(
+            BinaryArray::from_iter_values(std::iter::repeat_n(text, rows)),
+        ),
+        (PartitionValue::Text(text), _) => Arc::new(StringArray::from_iter_values(
             std::iter::repeat_n(text, rows),
         )),
-        (Typed::Text(text), _) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(
-            text, rows,
-        ))),
-        (Typed::Integer(number), PrimitiveType::Byte) => {
+        (PartitionValue::Integer(number), PrimitiveType::Byte) => {
             Arc::new(Int8Array::from_value(number.try_into().ok()?, rows))
         }
-        (Typed::Integer(number), PrimitiveType::Short) => {
+        (PartitionValue::Integer(number), PrimitiveType::Short) => {
             Arc::new(Int16Array::from_value(number.try_into().ok()?, rows))
         }
-        (Typed::Integer(number), PrimitiveType::Integer) => {
+        (PartitionValue::Integer(number), PrimitiveType::Integer) => {
             Arc::new(Int32Array::from_value(number.try_into().ok()?, rows))
         }
-        (Typed::Integer(number), _) => Arc::new(Int64Array::from_value(number, rows)),
-        (Typed::Float(number), _) => Arc::new(Float32Array::from_value(number, rows)),
-        (Typed::Double(number), _) => Arc::new(Float64Array::from_value(number, rows)),
-        (Typed::Decimal(unscaled), _) => {
+        (PartitionValue::Integer(number), _) => Arc::new(Int64Array::from_value(number, rows)),
+        (PartitionValue::Float(number), _) => Arc::new(Float32Array::from_value(number, rows)),
+        (PartitionValue::Double(number), _) => Arc::new(Float64Array::from_value(number, rows)),
+        (PartitionValue::Decimal(unscaled), _) => {
             Arc::new(Decimal128Array::from_value(unscaled, rows).with_data_type(target))
         }
-        (Typed::Boolean(value), _) => Arc::new(BooleanArray::from(vec![value; rows])),
-        (Typed::Days(days), _) => Arc::new(Date32Array::from_value(days, rows)),
-        (Typed::Micros(micros), _) => {
+        (PartitionValue::Boolean(value), _) => Arc::new(BooleanArray::from(vec![value; rows])),
+        (PartitionValue::Days(days), _) => Arc::new(Date32Array::from_value(days, rows)),
+        (PartitionValue::Micros(micros), _) => {
             Arc::new(TimestampMicrosecondArray::from_value(micros, rows).with_data_type(target))
         }
     };
@@ -146,20 +141,20 @@ pub(super) fn decoded(
     };
     let typed = match primitive {
         PrimitiveType::String | PrimitiveType::Binary => {
-            Typed::Text(std::str::from_utf8(bytes).ok()?.to_owned())
+            PartitionValue::Text(std::str::from_utf8(bytes).ok()?.to_owned())
         }
         PrimitiveType::Boolean => match bytes {
-            [0] => Typed::Boolean(false),
-            [1] => Typed::Boolean(true),
+            [0] => PartitionValue::Boolean(false),
+            [1] => PartitionValue::Boolean(true),
             _ => return None,
         },
         PrimitiveType::Byte
         | PrimitiveType::Short
         | PrimitiveType::Integer
-        | PrimitiveType::Long => Typed::Integer(int()?),
-        PrimitiveType::Date => Typed::Days(int()?.try_into().ok()?),
-        PrimitiveType::Timestamp | PrimitiveType::TimestampNtz => Typed::Micros(int()?),
-        PrimitiveType::Decimal { .. } => Typed::Decimal(match int() {
+        | PrimitiveType::Long => PartitionValue::Integer(int()?),
+        PrimitiveType::Date => PartitionValue::Days(int()?.try_into().ok()?),
+        PrimitiveType::Timestamp | PrimitiveType::TimestampNtz => PartitionValue::Micros(int()?),
+        PrimitiveType::Decimal { .. } => PartitionValue::Decimal(match int() {
             Some(number) => number.into(),
             None => crate::intake::statistics::big_endian(bytes)?,
         }),
@@ -168,49 +163,22 @@ pub(super) fn decoded(
     written(&typed, primitive)
 }
 
-fn parse(text: &str, primitive: PrimitiveType) -> Option<Typed> {
-    Some(match primitive {
-        PrimitiveType::String | PrimitiveType::Binary => Typed::Text(text.to_owned()),
-        PrimitiveType::Boolean if text.eq_ignore_ascii_case("true") => Typed::Boolean(true),
-        PrimitiveType::Boolean if text.eq_ignore_ascii_case("false") => Typed::Boolean(false),
-        PrimitiveType::Byte => Typed::Integer(text.parse::<i8>().ok()?.into()),
-        PrimitiveType::Short => Typed::Integer(text.parse::<i16>().ok()?.into()),
-        PrimitiveType::Integer => Typed::Integer(text.parse::<i32>().ok()?.into()),
-        PrimitiveType::Long => Typed::Integer(text.parse().ok()?),
-        PrimitiveType::Float => Typed::Float(text.parse().ok()?),
-        PrimitiveType::Double => Typed::Double(text.parse().ok()?),
-        PrimitiveType::Decimal { precision, scale } => {
-            Typed::Decimal(unscaled(text, precision, scale)?)
-        }
-        PrimitiveType::Date => Typed::Days(days(text)?),
-        PrimitiveType::Timestamp => Typed::Micros(match text.strip_suffix('Z') {
-            Some(in_utc) => wall_clock(in_utc)?,
-            None => match wall_clock(text) {
-                Some(micros) => micros,
-                None => whole_micros(text.parse().ok()?)?,
-            },
-        }),
-        PrimitiveType::TimestampNtz => Typed::Micros(wall_clock(text)?),
-        PrimitiveType::Boolean | PrimitiveType::Void => return None,
-    })
-}
-
-fn written(value: &Typed, primitive: PrimitiveType) -> Option<Value> {
+fn written(value: &PartitionValue, primitive: PrimitiveType) -> Option<Value> {
     let text = match (value, primitive) {
-        (Typed::Text(text), _) => text.clone(),
-        (Typed::Integer(number), _) => number.to_string(),
-        (Typed::Float(number), _) => float_text(f64::from(*number), format!("{number:?}")),
-        (Typed::Double(number), _) => float_text(*number, format!("{number:?}")),
-        (Typed::Decimal(unscaled), PrimitiveType::Decimal { scale, .. }) => {
+        (PartitionValue::Text(text), _) => text.clone(),
+        (PartitionValue::Integer(number), _) => number.to_string(),
+        (PartitionValue::Float(number), _) => float_text(f64::from(*number), format!("{number:?}")),
+        (PartitionValue::Double(number), _) => float_text(*number, format!("{number:?}")),
+        (PartitionValue::Decimal(unscaled), PrimitiveType::Decimal { scale, .. }) => {
             decimal_text(*unscaled, scale)
         }
-        (Typed::Decimal(_), _) => return None,
-        (Typed::Boolean(value), _) => value.to_string(),
-        (Typed::Days(days), _) => date_text(*days)?,
-        (Typed::Micros(micros), PrimitiveType::Timestamp) => {
+        (PartitionValue::Decimal(_), _) => return None,
+        (PartitionValue::Boolean(value), _) => value.to_string(),
+        (PartitionValue::Days(days), _) => date_text(*days)?,
+        (PartitionValue::Micros(micros), PrimitiveType::Timestamp) => {
             format!("{}Z", time_text(*micros, 'T', true)?)
         }
-        (Typed::Micros(micros), _) => time_text(*micros, ' ', false)?,
+        (PartitionValue::Micros(micros), _) => time_text(*micros, ' ', false)?,
     };
     Some(Some(text).filter(|text| !text.is_empty()))
 }
@@ -286,66 +254,6 @@ pub(in crate::intake) fn civil(micros: i64) -> Option<DateTime> {
     (0..=9999)
         .contains(&date.year())
         .then(|| date.to_datetime(time))
-}
-
-fn days(text: &str) -> Option<i32> {
-    // Nothing but a date: other texts that parse as one have more to them.
-    if text.len() != "1970-01-01".len() {
-        return None;
-    }
-    day_number(text.parse().ok()?)
-}
-
-/// Days since the epoch.
-fn day_number(date: Date) -> Option<i32> {
-    let epoch = Date::constant(1970, 1, 1);
-    (date.duration_since(epoch).as_hours() / 24).try_into().ok()
-}
-
-fn wall_clock(text: &str) -> Option<i64> {
-    // An offset would be passed over.
-    let (_, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
-    if time.contains(['+', '-', 'Z', 'z', '[']) {
-        return None;
-    }
-    let wall_clock: DateTime = text.parse().ok()?;
-    let time = wall_clock.time();
-    let second =
-        i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
-    let nanosecond = i64::from(time.subsec_nanosecond());
-    if nanosecond % 1_000 != 0 {
-        return None;
-    }
-    let day = i64::from(day_number(wall_clock.date())?);
-    Some((day * 86_400 + second) * 1_000_000 + nanosecond / 1_000)
-}
-
-fn whole_micros(instant: jiff::Timestamp) -> Option<i64> {
-    (instant.as_nanosecond() % 1_000 == 0).then(|| instant.as_microsecond())
-}
-
-/// The digits of a decimal number, with as many of them right of the point as `scale` says.
-/// Digits beyond them are zero.
-fn unscaled(text: &str, precision: u8, scale: u8) -> Option<i128> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let scale = usize::from(scale);
-    let kept = fraction.trim_end_matches('0');
-    if kept.len() > scale
-        || whole.len() + fraction.len() == 0
-        || !(whole.bytes().chain(fraction.bytes())).all(|byte| byte.is_ascii_digit())
-    {
-        return None;
-    }
-    let number = format!("{whole}{kept:0<scale$}");
-    if number.trim_start_matches('0').len() > usize::from(precision) {
-        return None;
-    }
-    let value: i128 = number.parse().ok()?;
-    Some(if negative { -value } else { value })
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 mod int96;
 
-use std::any::Any;
 use std::io::{self, BufReader, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -14,15 +12,16 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::{Compression, Type};
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::columns::{AddBatch, read_state};
 use super::{AddSink, CheckpointState};
+use crate::base::panics::caught;
 use crate::log::LogError;
-use crate::parquet::{ChunkLimits, Footer, check_pages};
+use crate::parquet::{ChunkLimits, Footer, check_pages, expansion_of};
 use crate::storage::{ObjectReader, Store};
 
 /// Rows in a batch: large enough to amortise, small enough that a batch of paths stays near 1 MiB.
@@ -334,7 +333,7 @@ fn check_column_chunk(chunks: &ObjectChunks, column: &ColumnChunkMetaData) -> Re
     let (start, length) = column.byte_range();
     let limits = ChunkLimits {
         length,
-        expansion: expansion(column.compression()),
+        expansion: expansion_of(column.compression()),
         smallest_value: match column.column_type() {
             Type::BOOLEAN => 1,
             Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
@@ -352,23 +351,6 @@ fn check_column_chunk(chunks: &ObjectChunks, column: &ColumnChunkMetaData) -> Re
             .map_err(|error| error.to_string())
     })
     .map_err(|problem| format!("column {}: {problem}", column.column_path().string()))
-}
-
-/// How many bytes one compressed byte stands for at most.
-fn expansion(compression: Compression) -> u64 {
-    match compression {
-        Compression::UNCOMPRESSED => 1,
-        // A copy of 64 bytes takes three.
-        Compression::SNAPPY => 24,
-        // Each further byte of a length stands for 255.
-        Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
-        // A match of 258 bytes takes two bits.
-        Compression::GZIP(_) => 1_100,
-        // A block of 128 KiB of one byte takes four.
-        Compression::ZSTD(_) => 40_000,
-        // A copy of 16 MiB takes a few.
-        Compression::BROTLI(_) => 1 << 24,
-    }
 }
 
 fn decode(
@@ -389,17 +371,4 @@ fn decode(
         }
     }
     Ok(())
-}
-
-/// Runs `work` over hostile bytes: a panic of the decoder is one more way to be unreadable.
-fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
-}
-
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the decoder failed: {}", text.unwrap_or("no reason given"))
 }

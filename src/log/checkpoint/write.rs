@@ -17,7 +17,6 @@ mod rows;
 mod statistics;
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::StructArray;
 use arrow::datatypes::SchemaRef;
@@ -29,10 +28,10 @@ use self::gather::{FileRows, gather};
 use self::others::{push_others, push_v2};
 use self::readback::{is_stored, read_back};
 use self::statistics::StatisticsLayout;
-use super::decode::panic_text;
 use super::{AddSink, CheckpointState, DeletionVectorRef, read_checkpoint};
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
+use crate::base::panics::caught_as;
 use crate::log::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::listing::CheckpointFiles;
 use crate::log::names::{classic_checkpoint_name, uuid_checkpoint_name};
@@ -210,14 +209,16 @@ pub fn write_checkpoint(
     };
     // What is written after a commit must not take the committer down: a panic over what the log holds
     // is one more way in which there is no checkpoint.
-    let written = catch_unwind(AssertUnwindSafe(|| match checkpoint.form {
-        CheckpointForm::Classic => writer.classic(sources, choice),
-        CheckpointForm::V2 => writer.v2(sources, choice),
-    }));
-    let written = written.unwrap_or_else(|panic| {
-        let name = classic_checkpoint_name(checkpoint.version);
-        Err(encoding(&log_path(&name), panic_text(&*panic)))
-    })?;
+    let written = caught_as(
+        || match checkpoint.form {
+            CheckpointForm::Classic => writer.classic(sources, choice),
+            CheckpointForm::V2 => writer.v2(sources, choice),
+        },
+        |problem| {
+            let name = classic_checkpoint_name(checkpoint.version);
+            encoding(&log_path(&name), problem)
+        },
+    )?;
     writer.kept = true;
     Ok(written)
 }

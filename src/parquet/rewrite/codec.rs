@@ -25,6 +25,20 @@ pub(super) fn made_codec(codec: i32) -> i32 {
     }
 }
 
+/// [`expansion`] of the codec of a column chunk.
+pub fn expansion_of(compression: Compression) -> u64 {
+    expansion(match compression {
+        Compression::UNCOMPRESSED => 0,
+        Compression::SNAPPY => 1,
+        Compression::GZIP(_) => 2,
+        Compression::LZO => 3,
+        Compression::BROTLI(_) => 4,
+        Compression::LZ4 => 5,
+        Compression::ZSTD(_) => 6,
+        Compression::LZ4_RAW => 7,
+    })
+}
+
 /// How many bytes one byte compressed with `codec` stands for at most.
 pub(super) fn expansion(codec: i32) -> u64 {
     match codec {

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::parquet::{Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
+use crate::parquet::{
+    Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit, is_shredded, is_variant,
+};
 use crate::schema::{ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField};
 
 use super::{Mismatch, mismatch, shown_fields};
@@ -159,7 +161,8 @@ impl Comparison {
             }
             (DataType::Variant, NodeKind::Group(children))
                 if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && is_variant(children) =>
+                    && is_variant(children)
+                    && !is_shredded(children) =>
             {
                 Ok(())
             }
@@ -249,30 +252,6 @@ fn same_primitive(
             annotation == same && precision <= decimal_capacity(physical)
         }
         PrimitiveType::Void => false,
-    }
-}
-
-/// The two binary fields of an unshredded variant.
-fn is_variant(children: &[Node]) -> bool {
-    let binary = |node: &Node| {
-        node.repetition != Repetition::Repeated
-            && node.annotation == Annotation::None
-            && matches!(
-                node.kind,
-                NodeKind::Leaf {
-                    physical: PhysicalType::ByteArray,
-                    ..
-                }
-            )
-    };
-    match children {
-        [one, other] => {
-            let names = (one.name.as_str(), other.name.as_str());
-            matches!(names, ("value", "metadata") | ("metadata", "value"))
-                && binary(one)
-                && binary(other)
-        }
-        _ => false,
     }
 }
 

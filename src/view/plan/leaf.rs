@@ -1,9 +1,6 @@
 //! Leaves of a file as values of a type.
 
-use crate::parquet::{
-    Annotation, Conversion, LeafSource, Node, NodeKind, OutputKind, PhysicalType, Repetition,
-    TimeUnit,
-};
+use crate::parquet::{Annotation, Conversion, LeafSource, OutputKind, PhysicalType, TimeUnit};
 use crate::schema::PrimitiveType;
 
 /// A leaf of the file as it is.
@@ -218,31 +215,5 @@ pub(in crate::view) fn decimal_capacity(physical: PhysicalType) -> u8 {
                 .unwrap_or(0)
         }
         _ => 0,
-    }
-}
-
-/// The fields of a variant: two binary ones, and `typed_value` where it is shredded (PROTOCOL.md,
-/// "Variant Data Type"; parquet-format, "VariantShredding.md").
-pub(super) fn is_variant(children: &[Node]) -> bool {
-    let binary = |name: &str| {
-        children.iter().any(|node| {
-            node.name == name
-                && node.repetition != Repetition::Repeated
-                && node.annotation == Annotation::None
-                && matches!(
-                    node.kind,
-                    NodeKind::Leaf {
-                        physical: PhysicalType::ByteArray,
-                        ..
-                    }
-                )
-        })
-    };
-    let typed = children.iter().any(|node| node.name == "typed_value");
-    match children.len() {
-        2 if typed => binary("metadata"),
-        2 => binary("metadata") && binary("value"),
-        3 => binary("metadata") && binary("value") && typed,
-        _ => false,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
-use jiff::civil::{Date, DateTime};
 use serde::Deserialize;
+
+pub(super) use crate::schema::{days, instant, wall_clock};
 
 /// A JSON string.
 pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
@@ -24,42 +24,6 @@ pub(super) fn unquoted(raw: &str) -> Option<Cow<'_, str>> {
         b'-' | b'0'..=b'9' => Some(Cow::Borrowed(raw)),
         _ => None,
     }
-}
-
-/// Days since the epoch of `2024-01-31`.
-pub(super) fn days(text: &str) -> Option<i32> {
-    // Nothing but a date: other texts that parse as one have more to them.
-    if text.len() != "1970-01-01".len() {
-        return None;
-    }
-    day_number(text.parse().ok()?)
-}
-
-fn day_number(date: Date) -> Option<i32> {
-    let epoch = Date::constant(1970, 1, 1);
-    (date.duration_since(epoch).as_hours() / 24).try_into().ok()
-}
-
-/// Microseconds since the epoch of an instant with its zone. Fractions of a microsecond are none.
-pub(super) fn instant(text: &str) -> Option<i64> {
-    let instant: Timestamp = text.parse().ok()?;
-    (instant.as_nanosecond() % 1_000 == 0).then(|| instant.as_microsecond())
-}
-
-/// Microseconds since the epoch of a time without zone, as if it were in UTC.
-pub(super) fn wall_clock(text: &str) -> Option<i64> {
-    // An offset would be passed over.
-    let (_, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
-    if time.contains(['+', '-', 'Z', 'z', '[']) {
-        return None;
-    }
-    let wall_clock: DateTime = text.parse().ok()?;
-    let time = wall_clock.time();
-    let second =
-        i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
-    let nanosecond = i64::from(time.subsec_nanosecond());
-    let day = i64::from(day_number(wall_clock.date())?);
-    (nanosecond % 1_000 == 0).then(|| (day * 86_400 + second) * 1_000_000 + nanosecond / 1_000)
 }
 
 /// The unscaled value of a decimal number, in digits or with an exponent, that needs no more digits
