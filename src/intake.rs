@@ -42,6 +42,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
+use crate::base::clock::TimestampMs;
 use crate::log::actions::{Metadata, Protocol};
 use crate::protocol::WriteRules;
 use crate::schema::PrimitiveType;
@@ -65,6 +66,8 @@ pub struct Target<'a> {
     pub shape: &'a TableShape,
     /// What they demand of writers.
     pub rules: &'a WriteRules,
+    /// The time of the commit, for defaults that tell it.
+    pub now: TimestampMs,
 }
 
 /// A file that somebody staged. It does not change any more.

@@ -101,8 +101,8 @@ impl Shared {
 impl Staging {
     /// Takes over the transactions that earlier mounts of the table have left and no process owns:
     /// each is as it was, its last commit finished or taken back. What cannot be taken over is
-    /// logged and left alone.
-    pub fn open(table: Arc<Table>, options: StagingOptions) -> Result<Staging, StagingError> {
+    /// logged and left alone: versions can be read all the same.
+    pub fn open(table: Arc<Table>, options: StagingOptions) -> Staging {
         let staging = Staging {
             shared: Arc::new(Shared {
                 table,
@@ -113,14 +113,10 @@ impl Staging {
             spool: Mutex::new(None),
             transactions: Mutex::default(),
         };
-        if let Some((base, path)) = staging.place()
-            && let Some(spool) = Spool::open(&base, &path)?
-        {
-            let spool = Arc::new(spool);
-            *staging.spool.lock() = Some(spool.clone());
-            staging.recover(&spool)?;
+        if let Err(error) = staging.recover() {
+            tracing::warn!(%error, "transactions of earlier mounts cannot be looked for");
         }
-        Ok(staging)
+        staging
     }
 
     /// An existing directory, and where transactions are kept below it; `None` where the table is on
@@ -250,10 +246,17 @@ impl Staging {
         self.shared.worker.settle();
     }
 
-    fn recover(&self, spool: &Arc<Spool>) -> Result<(), StagingError> {
+    fn recover(&self) -> Result<(), StagingError> {
+        let Some((base, path)) = self.place() else {
+            return Ok(());
+        };
+        let Some(spool) = Spool::open(&base, &path)?.map(Arc::new) else {
+            return Ok(());
+        };
+        *self.spool.lock() = Some(spool.clone());
         for id in spool.ids()? {
             let recovered = match spool.claim(&id) {
-                Ok(Claim::Owned(directory)) => self.take_over(spool, directory),
+                Ok(Claim::Owned(directory)) => self.take_over(&spool, directory),
                 Ok(Claim::InUse) => Ok(()),
                 Ok(Claim::Incomplete(leftover)) => {
                     // Its record comes last and goes first: nobody has staged anything, or all was

@@ -29,7 +29,7 @@ pub(super) fn build_tree(spec: &MountSpec) -> Result<Arc<Tree>, CliError> {
     };
     let options = TreeOptions {
         list_limit: settings.list_limit,
-        staging: staging(spec, &table, &view)?.map(Arc::new),
+        staging: staging(spec, &table, &view).map(Arc::new),
         staging_permissions: staging_permissions(settings),
         view,
         timezone: settings.timezone.clone(),
@@ -38,13 +38,9 @@ pub(super) fn build_tree(spec: &MountSpec) -> Result<Arc<Tree>, CliError> {
 }
 
 /// The transactions, where the mount may be written to: those that earlier mounts have left too.
-fn staging(
-    spec: &MountSpec,
-    table: &Arc<Table>,
-    view: &ViewOptions,
-) -> Result<Option<Staging>, CliError> {
+fn staging(spec: &MountSpec, table: &Arc<Table>, view: &ViewOptions) -> Option<Staging> {
     if spec.is_read_only() {
-        return Ok(None);
+        return None;
     }
     let options = StagingOptions {
         directory: spec.settings.staging_dir.clone(),
@@ -52,7 +48,7 @@ fn staging(
         commit: CommitOptions::default(),
         errno_of: errno::of_staging,
     };
-    Ok(Some(Staging::open(table.clone(), options)?))
+    Some(Staging::open(table.clone(), options))
 }
 
 /// Who may begin transactions: everyone whom the mount lets in, where the daemon can give them the

@@ -9,7 +9,6 @@ use crate::fuse::FuseError;
 use crate::intake::IntakeError;
 use crate::schema::SchemaError;
 use crate::snapshot::SnapshotError;
-use crate::staging::StagingError;
 use crate::storage::StorageError;
 use crate::txn::TxnError;
 use crate::view::{VersionError, ViewError};
@@ -229,9 +228,6 @@ pub enum CliError {
     /// A new table cannot be made of what was given.
     #[error(transparent)]
     Intake(Box<IntakeError>),
-    /// The staging directory cannot be used.
-    #[error(transparent)]
-    StagingArea(Box<StagingError>),
     /// The commit cannot be made.
     #[error(transparent)]
     Txn(Box<TxnError>),
@@ -295,7 +291,6 @@ impl CliError {
             | CliError::Input { .. }
             | CliError::Schema { .. }
             | CliError::Intake(_)
-            | CliError::StagingArea(_)
             | CliError::Txn(_)
             | CliError::NotEmpty { .. }
             | CliError::StillMounted { .. } => 1,
@@ -321,12 +316,6 @@ impl From<VersionError> for CliError {
 impl From<IntakeError> for CliError {
     fn from(error: IntakeError) -> CliError {
         CliError::Intake(Box::new(error))
-    }
-}
-
-impl From<StagingError> for CliError {
-    fn from(error: StagingError) -> CliError {
-        CliError::StagingArea(Box::new(error))
     }
 }
 

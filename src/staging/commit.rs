@@ -115,6 +115,7 @@ impl Transaction {
             metadata: &definition.metadata,
             shape,
             rules: &rules,
+            now: now_ms(),
         };
         let scratch = super::scratch::Scratch(&self.directory);
         let accepted = in_parallel(&files, |file| intake::accept(&target, file, &scratch))?;

@@ -123,15 +123,10 @@ fn work(job: Job, root: &Path, answers: &Path) {
     if job == Job::Recover {
         let table = rig::open(root);
         signal(GO);
-        let area = rig::try_staging(table);
+        let area = rig::staging_of(table);
         signal(ANSWERED);
-        match area {
-            Ok(area) => {
-                say(&Answer::Done(None));
-                area.settle();
-            }
-            Err(error) => say(&failed(&error, None)),
-        }
+        say(&Answer::Done(None));
+        area.settle();
         return;
     }
     let area = rig::staging(root);

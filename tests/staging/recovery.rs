@@ -177,3 +177,78 @@ fn files_are_not_committed_to_another_table_in_the_same_place() {
     assert_eq!(deltafs::errno::of_staging(&error), libc::ESTALE);
     assert_eq!(open(&table.root()).current().newest(), 0);
 }
+
+#[test]
+fn what_another_user_has_made_is_let_be() {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    let table = table();
+    let area = staging(&table.root());
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    drop(transaction);
+    kill(area);
+    let [directory] = &directories(&table.root())[..] else {
+        panic!("one transaction");
+    };
+    // What its record says could have been written to make this process, as root, remove files and
+    // give them away.
+    if fs::metadata(directory).unwrap().uid() != 0 || chown(directory, Some(12345), None).is_err() {
+        eprintln!("skipped: only root can give a directory away");
+        return;
+    }
+    let id = "0a0b0c0d-0000-4000-8000-000000000001";
+    let planted = format!("part-00000-{id}-c000.parquet");
+    table.write(&planted, b"somebody's");
+    cut_off(&table.root(), id, &[&planted]);
+    let area = staging(&table.root());
+    assert_eq!(area.names(), [""; 0]);
+    assert!(directory.join("files/x.parquet").exists());
+    assert_eq!(files_below(&table.root()), [planted]);
+    // The mount can be written to all the same.
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[2]));
+    assert_eq!(commit(&transaction, "").unwrap(), 1);
+}
+
+#[test]
+fn a_staging_directory_that_leads_out_of_the_table_costs_writing_not_reading() {
+    let table = table();
+    let outside = table.outside().join("elsewhere");
+    fs::create_dir(&outside).unwrap();
+    for (number, make) in [0, 1].into_iter().enumerate() {
+        let place = table.root().join("_deltafs");
+        match make {
+            0 => std::os::unix::fs::symlink(&outside, &place).unwrap(),
+            _ => fs::write(&place, b"a file").unwrap(),
+        }
+        let area = staging(&table.root());
+        assert_eq!(area.names(), [""; 0], "{number}");
+        let error = begin(&area, "b1").unwrap_err();
+        assert!(error.to_string().contains("_deltafs"), "{error}");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        fs::remove_file(place).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_of_names_that_are_no_text_is_removed_too() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let table = table();
+    let area = staging(&table.root());
+    drop(begin(&area, "b1").unwrap());
+    kill(area);
+    let [directory] = &directories(&table.root())[..] else {
+        panic!("one transaction");
+    };
+    let deep = directory.join(OsStr::from_bytes(b"files/\xFF/\xFE"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("x"), b"").unwrap();
+    std::os::unix::fs::symlink("/etc", deep.join("link")).unwrap();
+    fs::remove_file(directory.join("transaction.json")).unwrap();
+    drop(staging(&table.root()));
+    assert!(!directory.exists());
+    assert!(Path::new("/etc").exists());
+}

@@ -31,11 +31,11 @@ pub fn open(root: &Path) -> Arc<Table> {
 
 /// A staging area of the table in a directory, as a mount of its own has it.
 pub fn staging(root: &Path) -> Staging {
-    try_staging(open(root)).expect("a staging area")
+    staging_of(open(root))
 }
 
-/// A staging area of a table, where that may go wrong.
-pub fn try_staging(table: Arc<Table>) -> Result<Staging, StagingError> {
+/// A staging area of a table.
+pub fn staging_of(table: Arc<Table>) -> Staging {
     let options = StagingOptions {
         directory: None,
         view: ViewOptions::default(),

@@ -152,6 +152,7 @@ impl IntakeTable {
             metadata: &self.metadata,
             shape: &self.shape,
             rules: &self.rules,
+            now: deltafs::base::clock::now_ms(),
         }
     }
 
