@@ -28,16 +28,6 @@ def mounted(mountpoint: Path) -> int | None:
     return None
 
 
-def read_only(mountpoint: Path) -> bool:
-    """Whether the kernel has the mount at `mountpoint` as read-only."""
-    with open("/proc/self/mountinfo") as lines:
-        for line in lines:
-            fields = line.split()
-            if fields[4].replace("\\040", " ") == str(mountpoint):
-                return "ro" in fields[5].split(",")
-    return False
-
-
 def daemon_pid(mountpoint: Path) -> int | None:
     """The process that serves `mountpoint`: the one whose command line names it after `mount`."""
     for entry in Path("/proc").iterdir():

@@ -223,3 +223,46 @@ fn docs_errors_explains_every_errno() {
         assert!(row, "docs/ERRORS.md has no row for {cell}");
     }
 }
+
+/// On a mount that may be written to, a read that passes through the kernel makes the next `fstat`
+/// ask for the attributes anew; small files are served from the page cache there.
+#[test]
+fn small_files_pass_through_the_kernel_where_that_costs_nothing() {
+    if !may_mount() {
+        return;
+    }
+    const SIZE: u64 = 1 << 20;
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) < (Some(6), Some(9)) {
+        eprintln!("skipped: the kernel, {release}, has no passthrough");
+        return;
+    }
+    for (arguments, through_us) in [
+        (&["--view", "raw"][..], SIZE),
+        (&["--view", "raw", "--read-only"][..], 0),
+    ] {
+        let mut rig = Rig::new();
+        let content = vec![7; usize::try_from(SIZE).expect("small")];
+        let add = rig.data_file("a.parquet", &content);
+        rig.commit(1, &[&add]);
+        rig.mount(arguments);
+        let read_by_us = || -> u64 {
+            let metrics = fs::read_to_string(rig.at("@info/metrics")).expect("opens");
+            let line = (metrics.lines())
+                .find(|line| line.starts_with("deltafs_read_bytes_total "))
+                .expect("a counter");
+            let count = line.rsplit(' ').next().expect("a number");
+            count.parse().expect("a number")
+        };
+        let before = read_by_us();
+        for _ in 0..3 {
+            assert!(fs::read(rig.at("@v1/a.parquet")).expect("opens") == content);
+        }
+        // What is read of the counters themselves is little.
+        let read = (read_by_us() - before) / SIZE * SIZE;
+        assert_eq!(read, through_us, "{arguments:?}");
+    }
+}

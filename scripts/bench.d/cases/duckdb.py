@@ -7,7 +7,7 @@ from pathlib import Path
 import duck
 import makers
 from measure import Context, Failed, Row, forget_content, interleave
-from mounts import Mount, read_only
+from mounts import Mount
 
 # Sums keep DuckDB from answering out of the statistics of the footers. amount has two decimals.
 COLUMNS = (
@@ -34,15 +34,12 @@ def run(context: Context) -> Iterator[Row]:
         return
     mountpoint = context.mountpoint
     through = sides | {"mount": mountpoint / "@latest"}
-    with Mount(context.binary, table, mountpoint, context.mount_arguments):
-        # A mount that may be written notes when each file was read, a read-only one does not: then
-        # both are tried.
-        writable = not read_only(mountpoint)
-        yield from ask(context, through)
-    if writable:
-        arguments = [*context.mount_arguments, "--read-only"]
-        with Mount(context.binary, table, mountpoint, arguments):
-            yield from ask(context, through, ", --read-only")
+    # On a mount that may be written the kernel asks for a file's attributes anew after each read.
+    for label, writable in (("", True), (", --read-only", False)):
+        with Mount(
+            context.binary, table, mountpoint, context.mount_arguments, writable=writable
+        ):
+            yield from ask(context, through, label)
 
 
 def ask(context: Context, sides: dict[str, Path], label: str = "") -> Iterator[Row]:

@@ -15,6 +15,13 @@ use super::Adapter;
 use crate::storage::posix::Access;
 use crate::tree::{Entry, Ino, Opened};
 
+/// Files of the table smaller than this, bytes, do not pass through the kernel on a mount that may be
+/// written to: there each read that passes through makes the kernel ask for the file's attributes at
+/// the next `fstat`, since the access time may have changed, while a read from the page cache does
+/// not. Programs that ask before each read pay more for that than passing through saves them, as
+/// long as reads are small.
+const CACHED_BELOW: u64 = 16 << 20;
+
 /// What the flags of an open allow.
 pub(super) fn access(flags: OpenFlags) -> Access {
     match flags.acc_mode() {
@@ -70,6 +77,9 @@ impl<N: Nodes> Adapter<N> {
     ) -> (FopenFlags, Option<Arc<BackingId>>) {
         let backing = match &opened.backing {
             Some(file) if self.slots.passthrough() => match identity(file, opened.staged) {
+                Ok(identity) if self.writable && !opened.staged && identity.size < CACHED_BELOW => {
+                    None
+                }
                 Ok(identity) => Some((file, identity)),
                 Err(error) => {
                     tracing::debug!(ino, %error, "stat of the backing file failed");
