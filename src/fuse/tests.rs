@@ -191,7 +191,7 @@ fn backed_files_pass_through_and_others_are_read_once() {
     if !may_mount() {
         return;
     }
-    let rig = Rig::mounted(&[]);
+    let rig = Rig::mounted(&["--read-only"]);
     // Held, so that no other test's `drop_caches` evicts the inode with its pages.
     let _held = File::open(rig.at("@v1/composed.parquet")).expect("opens");
     for _ in 0..3 {
@@ -215,7 +215,7 @@ fn many_opens_at_once_share_one_way_of_reading() {
     if !may_mount() {
         return;
     }
-    let rig = Rig::mounted(&[]);
+    let rig = Rig::mounted(&["--read-only"]);
     let backing = fs::read(rig.table().join("backing")).expect("can be read");
     thread::scope(|scope| {
         for worker in 0..4u64 {
