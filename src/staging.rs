@@ -28,7 +28,7 @@ use self::worker::Worker;
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
 use crate::base::hash::stable_hash64;
-use crate::snapshot::Table;
+use crate::snapshot::{Generation, Table};
 use crate::storage::posix::{Directory, Owner};
 use crate::storage::{Claim, Spool, SpoolDirectory};
 use crate::txn::CommitOptions;
@@ -77,6 +77,8 @@ pub struct Staging {
     /// Opened when it is first needed: a mount that only reads leaves the table as it is.
     spool: Mutex<Option<Arc<Spool>>>,
     transactions: Mutex<BTreeMap<String, Arc<Transaction>>>,
+    /// The number of the table's generation whose log is known to take commits.
+    probed: Mutex<Option<u64>>,
 }
 
 impl fmt::Debug for Staging {
@@ -112,6 +114,7 @@ impl Staging {
             }),
             spool: Mutex::new(None),
             transactions: Mutex::default(),
+            probed: Mutex::new(None),
         };
         if let Err(error) = staging.recover() {
             tracing::warn!(%error, "transactions of earlier mounts cannot be looked for");
@@ -153,6 +156,17 @@ impl Staging {
         Ok(spool)
     }
 
+    /// Refuses a table whose log does not take commit files only where none is.
+    fn probe(&self, generation: &Generation) -> Result<(), StagingError> {
+        let mut probed = self.probed.lock();
+        if *probed != Some(generation.number()) {
+            let root = Path::new(generation.roots().table().root());
+            Spool::create(root, crate::log::LOG_DIR)?.probe()?;
+            *probed = Some(generation.number());
+        }
+        Ok(())
+    }
+
     fn not_writable(&self, reason: &str) -> StagingError {
         let generation = self.shared.table.current();
         StagingError::NotWritable {
@@ -182,7 +196,7 @@ impl Staging {
         let snapshot = generation.snapshot(version)?;
         snapshot.readable()?;
         let spool = self.spool()?;
-        probe(Path::new(generation.roots().table().root()))?;
+        self.probe(&generation)?;
         let record = Record::new(name, &snapshot.metadata().id, version, now_ms());
         let directory = spool.begin(owner, mode, &record.to_bytes())?;
         let files = match Directory::of(directory.files()) {
@@ -342,11 +356,6 @@ impl Staging {
             column: None,
         }
     }
-}
-
-/// Whether a directory takes commit files only where none is.
-fn probe(table: &Path) -> Result<(), StagingError> {
-    Ok(Spool::create(table, crate::log::LOG_DIR)?.probe()?)
 }
 
 fn check_name(name: &OsStr) -> Result<&str, StagingError> {

@@ -15,6 +15,7 @@ mod versions;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -331,11 +332,16 @@ impl Tree {
         }
     }
 
-    /// Closes a file handle.
-    pub fn release(&self, handle: u64) {
+    /// Closes a file handle. What is returned has been written to, and had better be on its way to
+    /// the disk ([`posix::begin_writeback`](crate::storage::posix::begin_writeback)): a commit is
+    /// likely to wait for it.
+    pub fn release(&self, handle: u64) -> Option<Arc<File>> {
         let closed = self.open_files.lock().remove(&handle);
         // The last close of a deleted file frees its space, which takes time: not under the lock.
-        drop(closed);
+        match closed.as_deref() {
+            Some(OpenFile::Staged(file)) => file.to_be_written_back(),
+            Some(OpenFile::Data(_) | OpenFile::Memory(_)) | None => None,
+        }
     }
 
     /// Opens a directory: the listing is one snapshot, taken now.

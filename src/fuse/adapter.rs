@@ -189,7 +189,10 @@ impl<N: Nodes> Filesystem for Adapter<N> {
     ) {
         let _span = debug_span!("release", ino = ino.0).entered();
         notify(Context::new("release", ino.0), || {
-            self.nodes.release(handle.0)
+            if let Some(written) = self.nodes.release(handle.0) {
+                // It may have to wait until the disk takes more.
+                self.durable.run(move || posix::begin_writeback(&written));
+            }
         });
         self.slots.release(ino.0);
         reply.ok();

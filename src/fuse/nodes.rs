@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::File;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::storage::Capacity;
 use crate::storage::posix::{Access, NewFile, Range, Replacing, Seek};
@@ -30,7 +32,7 @@ pub trait Nodes: Send + Sync + fmt::Debug + 'static {
     /// See [`Tree::read_takes_long`].
     fn read_takes_long(&self, handle: u64, offset: u64, size: u32) -> bool;
     /// See [`Tree::release`].
-    fn release(&self, handle: u64);
+    fn release(&self, handle: u64) -> Option<Arc<File>>;
     /// See [`Tree::opendir`].
     fn opendir(&self, ino: Ino) -> Result<u64, TreeError>;
     /// See [`Tree::readdir`].
@@ -136,8 +138,8 @@ impl Nodes for Tree {
         Tree::read_takes_long(self, handle, offset, size)
     }
 
-    fn release(&self, handle: u64) {
-        Tree::release(self, handle);
+    fn release(&self, handle: u64) -> Option<Arc<File>> {
+        Tree::release(self, handle)
     }
 
     fn opendir(&self, ino: Ino) -> Result<u64, TreeError> {

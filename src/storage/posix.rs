@@ -18,7 +18,9 @@ mod tests;
 
 pub use directory::{Directory, NewFile, Replacing, Row};
 pub use error::PosixError;
-pub use file::{Range, Seek, allocate, copy_range, next, read_at, set_size, sync, write_all_at};
+pub use file::{
+    Range, Seek, allocate, begin_writeback, copy_range, next, read_at, set_size, sync, write_all_at,
+};
 pub use node::{Access, Kind, Node, Stat, Time, TimeChange};
 
 /// To whom a node belongs.

@@ -277,8 +277,9 @@ impl Nodes for Fake {
         (offset / 4096).is_multiple_of(3)
     }
 
-    fn release(&self, handle: u64) {
+    fn release(&self, handle: u64) -> Option<Arc<File>> {
         self.counts.lock().handles.remove(&handle);
+        None
     }
 
     fn opendir(&self, ino: Ino) -> Result<u64, TreeError> {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{self, FallocateFlags, SeekFrom};
@@ -128,4 +129,15 @@ pub fn next(file: &File, what: Seek, offset: u64) -> Result<u64, PosixError> {
         Seek::Hole => SeekFrom::Hole(offset),
     };
     fs::seek(file, position).map_err(failed("lseek"))
+}
+
+/// Lets what has been written to a file be on its way to the disk, so that a later fsync has less to
+/// wait for. Where that cannot be, nothing is lost but time.
+pub fn begin_writeback(file: &File) {
+    // SAFETY: the call takes numbers only, and the descriptor is open as long as `file` is.
+    let begun =
+        unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+    if begun != 0 {
+        tracing::debug!(error = %std::io::Error::last_os_error(), "writing back was not begun");
+    }
 }

@@ -1,6 +1,7 @@
 //! Open staged files.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use super::{Staged, marker, staged_ino};
@@ -12,6 +13,9 @@ use crate::tree::{Ino, OpenFile, Opened, Tree, TreeError};
 /// How much of a file is copied by one call: more would keep the caller waiting for it all without
 /// a way to end it.
 const COPIED_AT_ONCE: u64 = 64 << 20;
+
+/// The smallest file that is written back when it is closed, bytes.
+const WRITTEN_BACK_FROM: u64 = 1 << 20;
 
 /// A staged file that is open. As long as one is that may be written to, the transaction knows.
 #[derive(Debug)]
@@ -38,6 +42,16 @@ impl StagedFile {
 
     pub(in crate::tree) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The file, where it was open for writing, is still there, and is large enough for that to
+    /// matter.
+    pub(in crate::tree) fn to_be_written_back(&self) -> Option<Arc<File>> {
+        let written = self.access.writes().then_some(&self.file)?;
+        let is_large = written
+            .metadata()
+            .is_ok_and(|found| found.len() >= WRITTEN_BACK_FROM && found.nlink() > 0);
+        is_large.then(|| written.clone())
     }
 
     /// Reads from it.
