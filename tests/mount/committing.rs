@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, may_mount};
+use crate::semantics::says;
 use crate::support::{batch, longs, parquet, parquet_longs, strings};
 
 /// Begins a transaction with one file of these rows.
@@ -226,6 +227,9 @@ fn what_was_committed_since_mkdir_is_not_overwritten_unseen() {
 
 #[test]
 fn fsyncs_at_once_give_one_version_and_one_answer() {
+    says(
+        "Once it has succeeded they are EROFS: only `unlink` and `rmdir` are left, and `fsync` of the marker, which is 0 again.",
+    );
     if !may_mount() {
         return;
     }
@@ -316,6 +320,7 @@ fn the_next_mount_finds_every_transaction_as_it_was() {
 /// "SIGTERM finishes running commits, unmounts and exits": whoever waits for fsync is told 0.
 #[test]
 fn a_commit_under_way_is_finished_when_the_daemon_is_to_end() {
+    says("finishes the commits and fsyncs that are under way; exit code 0.");
     if !may_mount() {
         return;
     }

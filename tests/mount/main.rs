@@ -9,6 +9,7 @@ mod support;
 mod committing;
 mod presented;
 mod rig;
+mod semantics;
 mod staging;
 
 use std::fs::{self, File};

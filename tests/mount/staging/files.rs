@@ -13,6 +13,7 @@ use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
 use super::{each_way, errno, pattern};
 use crate::rig::{Rig, is_mounted, may_mount};
+use crate::semantics::says;
 
 /// A shared mapping of a whole file.
 struct Mapping {
@@ -129,6 +130,7 @@ fn several_programs_append_whole_lines() {
 
 #[test]
 fn files_outlive_their_names() {
+    says("yes, and it can be used on while it is open");
     each_way(|staged| {
         let path = staged.at("f");
         let mut options = OpenOptions::new();
@@ -199,6 +201,9 @@ fn g15_shared_mappings_are_written() {
 
 #[test]
 fn a_commit_sees_what_is_mapped() {
+    says(
+        "What is written by way of a shared mapping is seen by the disk, and by a commit, at the latest when the commit begins.",
+    );
     each_way(|staged| {
         let path = staged.at("f");
         fs::write(&path, pattern(10_000)).expect("can be written");
@@ -350,6 +355,7 @@ fn free(path: &Path) -> u64 {
 /// G23 (s3fs#209, #1056, #2694): a full disk is told at the write, and what is removed is free.
 #[test]
 fn g23_a_full_disk_is_told_at_the_write() {
+    says("A full disk is ENOSPC, a used-up quota EDQUOT, at");
     if !may_mount() {
         return;
     }

@@ -1,5 +1,6 @@
 //! What commits, and what does not.
 
+use crate::semantics::says;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -55,6 +56,10 @@ fn commit(staged: &Staged, way: usize, content: &str) -> i32 {
 
 #[test]
 fn every_way_commits_and_says_so() {
+    says(
+        "| `fsync`, `fdatasync`, `msync`, a write with `O_SYNC` or `O_DSYNC` | 0 | made durable on the disk | made durable on the disk | **commits** | 0 |",
+    );
+    says("A rename to `.commit` commits before it returns.");
     for way in 0..7 {
         each_way(|staged| {
             staged.data("a.parquet");
@@ -81,6 +86,12 @@ fn every_way_commits_and_says_so() {
 
 #[test]
 fn every_way_fails_with_its_errno_and_leaves_all_as_it_was() {
+    says(
+        "When the commit fails, the rename has not been made: the file has its old name, and what was called `.commit` before is so again.",
+    );
+    says(
+        "After a failure everything is there as it was, `fsync` has told the errno and `.status` tells the rest; it can be mended and tried again.",
+    );
     for way in 0..6 {
         each_way(|staged| {
             staged.data("a.parquet");
@@ -140,6 +151,9 @@ fn tools_commit() {
 
 #[test]
 fn nothing_else_commits() {
+    says(
+        "| `close`, `sync -f` | 0 | 0 | 0, and nothing is committed | 0, and nothing is committed | 0 |",
+    );
     each_way(|staged| {
         staged.data("a.parquet");
         staged.sh("echo '{}' > .commit; cat .commit; : > .commit; touch .commit; cp .commit _copy");

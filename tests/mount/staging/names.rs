@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::{each_way, errno};
 use crate::rig::{Rig, may_mount};
+use crate::semantics::says;
 
 #[test]
 fn a_read_only_mount_has_no_staging() {
@@ -97,6 +98,7 @@ fn outside_of_transactions_nothing_is_written() {
 
 #[test]
 fn staging_holds_transactions_alone() {
+    says("`mkdir` begins it, making its marker durable commits it, `rmdir` ends it.");
     each_way(|staged| {
         let rig = &staged.rig;
         assert_eq!(rig.names("@staging"), ["t"]);
@@ -130,6 +132,7 @@ fn staging_holds_transactions_alone() {
 
 #[test]
 fn status_is_there_and_stays() {
+    says("0, and it is there again: `rm -r` goes on");
     each_way(|staged| {
         let status = staged.at(".status");
         assert_eq!(staged.state(), "open");
@@ -155,6 +158,10 @@ fn status_is_there_and_stays() {
 
 #[test]
 fn special_files_links_and_extended_attributes_are_refused() {
+    says("| `symlink`, `mknod` of devices, pipes and sockets | EPERM | EPERM | - | - | EPERM |");
+    says(
+        "| `setxattr`, `removexattr`; `listxattr` | EOPNOTSUPP; none | same | same | same | same |",
+    );
     each_way(|staged| {
         assert_eq!(errno(symlink("x", staged.at("l"))), libc::EPERM);
         for (kind, expected) in [
@@ -183,6 +190,9 @@ fn special_files_links_and_extended_attributes_are_refused() {
 
 #[test]
 fn renames_have_all_their_flags() {
+    says(
+        "| `rename`, also with NOREPLACE and EXCHANGE | EPERM for a transaction | within the transaction; EXDEV to another one |",
+    );
     each_way(|staged| {
         fs::write(staged.at("a"), "a").expect("can be written");
         fs::write(staged.at("b"), "b").expect("can be written");
@@ -261,6 +271,9 @@ fn names_are_bytes_and_listings_complete() {
 /// Files belong to who makes them, and permissions hold as on any file system.
 #[test]
 fn files_belong_to_who_makes_them() {
+    says(
+        "yes; belongs to the caller, or to the group of a set-gid directory; set-uid and set-gid are left out",
+    );
     if !may_mount() {
         return;
     }
