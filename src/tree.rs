@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use self::info::{Counters, Gauges, InfoCache, Missing};
+use self::info::{Counters, Gauges, InfoCache, Missing, Told};
 use self::listing::Listing;
 use self::nodes::{Base, InfoFile, Node, Nodes};
 use self::staging::{StagedFile, StagedRows};
@@ -33,7 +33,7 @@ use crate::base::clock::{TimestampMs, now_ms};
 use crate::snapshot::{FileId, Generation, ProvenanceView, Table};
 use crate::storage::Capacity;
 use crate::storage::posix::Access;
-use crate::view::{Presentation, PresentedFile, ViewError};
+use crate::view::{OpenPlan, Presentation, PresentedFile, ViewError};
 
 pub use error::TreeError;
 pub use staging::{Changes, is_staged};
@@ -68,6 +68,7 @@ pub struct Tree {
     open_files: Mutex<HashMap<u64, Arc<OpenFile>>>,
     open_directories: Mutex<HashMap<u64, Arc<Listing>>>,
     info: InfoCache,
+    told: Told,
     missing: Missing,
     counters: Counters,
     /// When a transaction began or ended last.
@@ -91,6 +92,7 @@ impl Tree {
             open_files: Mutex::default(),
             open_directories: Mutex::default(),
             info: InfoCache::default(),
+            told: Told::default(),
             missing: Missing::default(),
             counters: Counters::default(),
             staging_changed: AtomicI64::new(now_ms()),
@@ -124,6 +126,12 @@ impl Tree {
             Node::Root | Node::Info => {
                 let modified = self.table().refresh().ok().map_or(0, newest_time);
                 entry(plain(0, modified), FOREVER, ROOT_NAMES)
+            }
+            Node::InfoLatest | Node::InfoHistory | Node::InfoMetrics
+                if self.options.reads_unopened =>
+            {
+                let (content, made) = self.told.tell(ino, || self.changing(&node))?;
+                entry(plain(content.len() as u64, made), FOREVER, info::TOLD)
             }
             Node::InfoLatest => {
                 let size = self.latest_text()?.len() as u64;
@@ -195,12 +203,28 @@ impl Tree {
 
     /// Opens a file; only what is staged may be written to.
     pub fn open_for(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
+        self.open_backed(ino, access, None)
+    }
+
+    /// As [`Tree::open_for`]. From `backed_from` bytes on, a file that has no backing file gets one
+    /// made, where that can be done; `None` where none is of use.
+    pub fn open_backed(
+        &self,
+        ino: Ino,
+        access: Access,
+        backed_from: Option<u64>,
+    ) -> Result<Opened, TreeError> {
         Counters::add(&self.counters.opens, 1);
-        self.open_node(ino, access)
+        self.open_node(ino, access, backed_from)
             .inspect_err(|_| Counters::add(&self.counters.open_errors, 1))
     }
 
-    fn open_node(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
+    fn open_node(
+        &self,
+        ino: Ino,
+        access: Access,
+        backed_from: Option<u64>,
+    ) -> Result<Opened, TreeError> {
         let node = self.node(ino)?;
         if let Node::Staged(staged) = &node {
             return self.open_staged(staged, access);
@@ -208,6 +232,7 @@ impl Tree {
         if access.writes() {
             return Err(TreeError::ReadOnly(ino));
         }
+        let mut backing = None;
         let (file, immutable) = match node {
             Node::Status(transaction) => (memory(transaction.status()), false),
             Node::File {
@@ -216,16 +241,26 @@ impl Tree {
                 provenance,
                 id,
             } => {
-                let file = self.open_data(&generation, &presentation, provenance, id)?;
+                let plan = presentation.plan(&generation.files(), id, provenance);
+                let file = self.open_data(&generation, &presentation, &plan, id)?;
                 // The kernel, and who asked it, go by the size that they were told.
                 if self.nodes.size_told(ino) != Some(file.size()) {
                     return Err(TreeError::OtherSize(ino));
                 }
+                backing = match backed_from.is_some_and(|least| file.size() >= least) {
+                    true => presentation.backing(&plan, &file),
+                    false => file.as_file().cloned(),
+                };
                 (OpenFile::Data(file), true)
             }
-            Node::InfoLatest => (memory(self.latest_text()?.into_bytes()), false),
-            Node::InfoHistory => (memory(info::history(&*self.table().refresh()?)), false),
-            Node::InfoMetrics => (memory(self.metrics()), false),
+            Node::InfoLatest | Node::InfoHistory | Node::InfoMetrics => {
+                let make = || self.changing(&node);
+                let content = match self.options.reads_unopened {
+                    true => self.told.told(ino, make)?,
+                    false => make()?,
+                };
+                (OpenFile::Memory(content), false)
+            }
             Node::InfoFile(generation, version, file) => {
                 let content = self.info_content(ino, &generation, version, file)?;
                 (OpenFile::Memory(content), true)
@@ -237,10 +272,6 @@ impl Tree {
             | Node::Staging
             | Node::Staged(_) => return Err(TreeError::IsADirectory(ino)),
             Node::Link { .. } => return Err(TreeError::UnknownInode(ino)),
-        };
-        let backing = match &file {
-            OpenFile::Data(reader) => reader.as_file().cloned(),
-            OpenFile::Memory(_) | OpenFile::Staged(_) => None,
         };
         Ok(Opened {
             handle: self.open_handle(file),
@@ -265,16 +296,25 @@ impl Tree {
         &self,
         generation: &Generation,
         presentation: &Presentation,
-        provenance: Option<ProvenanceView>,
+        plan: &OpenPlan,
         id: FileId,
     ) -> Result<PresentedFile, TreeError> {
-        let plan = presentation.plan(&generation.files(), id, provenance);
-        presentation.open(&plan).map_err(|error| {
+        presentation.open(plan).map_err(|error| {
             if matches!(error, ViewError::Missing { .. }) && self.missing.note(generation, id) {
                 tracing::warn!(%error, "a live data file is gone");
             }
             error.into()
         })
+    }
+
+    /// The content of a node that changes.
+    fn changing(&self, node: &Node) -> Result<Arc<[u8]>, TreeError> {
+        let content = match node {
+            Node::InfoLatest => self.latest_text()?.into_bytes(),
+            Node::InfoHistory => info::history(&*self.table().refresh()?),
+            _ => self.metrics(),
+        };
+        Ok(content.into())
     }
 
     fn info_content(
@@ -301,6 +341,8 @@ impl Tree {
                 directory_handles: self.open_directories.lock().len(),
                 latest_version: current.newest(),
                 known_files: current.files().len(),
+                clones: self.options.view.clones.kept(),
+                clones_made: self.options.view.clones.made(),
             },
         )
     }

@@ -19,6 +19,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::storage::cache::DiskCache;
+use crate::storage::clones::Clones;
 
 pub use directories::Directories;
 pub use error::ViewError;
@@ -55,6 +56,11 @@ pub struct ViewOptions {
     pub layout: Layout,
     /// Where rewritten chunks and sizes are kept.
     pub cache: Arc<DiskCache>,
+    /// Whether sizes are told only of files that were looked at, never by what their names promise:
+    /// for readers who are not told at the open that the size is another.
+    pub proven_sizes: bool,
+    /// The real files that are made of composed ones.
+    pub clones: Arc<Clones>,
 }
 
 impl Default for ViewOptions {
@@ -63,6 +69,8 @@ impl Default for ViewOptions {
             view: View::default(),
             layout: Layout::default(),
             cache: Arc::new(DiskCache::without_directory()),
+            proven_sizes: false,
+            clones: Arc::new(Clones::none()),
         }
     }
 }

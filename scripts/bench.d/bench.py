@@ -21,6 +21,7 @@ BENCHMARKS = {
     "read": "one 1 GiB Parquet file, through the mount and directly",
     "duckdb": "DuckDB over 1000 Parquet files, 358 MB",
     "composed": "DuckDB over 1000 files with partition and renamed columns, against plain files",
+    "clone": "one composed file of 256 MiB on XFS, with and without a clone, and a plain copy of it",
     "dv": "a 130 MB file with deletion vectors, against composed and DuckDB's delta_scan",
     "list_composed": "ls of a version of 10,000 composed files",
     "list": "ls and find of a version of 100,000 files",

@@ -73,24 +73,41 @@ def random_longs(count: int, rng: random.Random) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(rng.randbytes(8 * count))])
 
 
-def one_file(table: Path, megabytes: int) -> None:
-    """One Parquet file of the given size, uncompressed and without dictionaries."""
+LONGS = [f"c{i}" for i in range(8)]
+
+
+def longs_file(path: Path, megabytes: int) -> int:
+    """A Parquet file of the given size, uncompressed and without dictionaries; its rows."""
     rng = random.Random(1)
-    columns = [f"c{i}" for i in range(8)]
-    rows_in_group = (64 << 20) // (8 * len(columns))
-    name = next(log.part_names(1))
-    schema = pa.schema([(column, pa.int64()) for column in columns])
+    rows_in_group = (64 << 20) // (8 * len(LONGS))
+    schema = pa.schema([(column, pa.int64()) for column in LONGS])
     groups = max(1, megabytes // 64)
     with pq.ParquetWriter(
-        table / name, schema, compression="none", use_dictionary=False, store_schema=False
+        path, schema, compression="none", use_dictionary=False, store_schema=False
     ) as writer:
         for _ in range(groups):
-            arrays = [random_longs(rows_in_group, rng) for _ in columns]
+            arrays = [random_longs(rows_in_group, rng) for _ in LONGS]
             writer.write_table(pa.table(arrays, schema=schema), row_group_size=rows_in_group)
-    metadata = log.metadata([log.field(column, "long") for column in columns])
-    adds = [
-        ("add", log.add(name, (table / name).stat().st_size, 0, records(groups * rows_in_group)))
-    ]
+    return groups * rows_in_group
+
+
+def one_file(table: Path, megabytes: int) -> None:
+    """One `longs_file`."""
+    name = next(log.part_names(1))
+    rows = longs_file(table / name, megabytes)
+    metadata = log.metadata([log.field(column, "long") for column in LONGS])
+    adds = [("add", log.add(name, (table / name).stat().st_size, 0, records(rows)))]
+    log.write_commit(new_log(table), 0, first_actions(metadata) + adds)
+
+
+def one_composed(table: Path, megabytes: int) -> None:
+    """One `longs_file` in a table with a partition column, which it lacks."""
+    name = next(log.part_names(1))
+    rows = longs_file(table / name, megabytes)
+    columns = [log.field(column, "long") for column in LONGS] + [log.field("region", "string")]
+    size = (table / name).stat().st_size
+    adds = [("add", log.add(name, size, 0, records(rows), {"region": "EU"}))]
+    metadata = log.metadata(columns, ["region"])
     log.write_commit(new_log(table), 0, first_actions(metadata) + adds)
 
 

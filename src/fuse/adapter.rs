@@ -25,13 +25,15 @@ use super::call::{Context, call, notify};
 use super::capabilities;
 use super::kernel::Kernel;
 use super::listing::{self, Listed};
+use super::mount::MountOptions;
 use super::nodes::Nodes;
 use super::presentation::Presentation;
+use super::readers::{Reader, Readers};
 use super::slots::Slots;
 use super::slow::{Pending, SlowLane};
 use super::space;
 use crate::storage::posix;
-use crate::tree::{Changes, Entry, Ino, TreeError};
+use crate::tree::{Changes, Entry, Ino, NodeKind, TreeError};
 
 /// Threads for reads that take long. They share the work of each with as many threads as there are
 /// cores, so that a few are enough.
@@ -41,9 +43,12 @@ const SLOW_THREADS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 /// before further ones wait for these.
 const DURABLE_THREADS: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
 
+/// The handle that a read is from, and what keeps it open where the kernel has opened no file.
+type ReadFrom<N> = (u64, Option<Arc<Reader<N>>>);
+
 /// A tree as a FUSE file system.
 #[derive(Debug)]
-pub(super) struct Adapter<N> {
+pub(super) struct Adapter<N: Nodes> {
     nodes: Arc<N>,
     shown: Presentation,
     slots: Slots<BackingId>,
@@ -53,21 +58,25 @@ pub(super) struct Adapter<N> {
     durable: SlowLane,
     passthrough: bool,
     writable: bool,
+    /// For mounts that the kernel opens files of without asking.
+    readers: Option<Readers<N>>,
     kernel: Kernel,
 }
 
 impl<N: Nodes> Adapter<N> {
-    /// `passthrough` says whether to use kernel passthrough where the kernel allows it, `writable`
-    /// whether the mount is one that may be written to.
-    pub fn new(nodes: Arc<N>, shown: Presentation, passthrough: bool, writable: bool) -> Self {
+    /// Of a mount with these options. Where files are opened without asking, nothing passes through
+    /// the kernel.
+    pub fn new(nodes: Arc<N>, options: &MountOptions) -> Self {
+        let fast_open = options.fast_open && options.read_only;
         Adapter {
+            readers: fast_open.then(|| Readers::new(nodes.clone())),
             nodes,
-            shown,
+            shown: options.presentation,
             slots: Slots::new(false),
             slow: SlowLane::new("slow", SLOW_THREADS),
             durable: SlowLane::new("durable", DURABLE_THREADS),
-            passthrough,
-            writable,
+            passthrough: options.passthrough && !fast_open,
+            writable: !options.read_only,
             kernel: Kernel::default(),
         }
     }
@@ -102,11 +111,46 @@ impl<N: Nodes> Adapter<N> {
             self.nodes.forget(ino, count)
         });
         self.slots.forget(ino);
+        if let Some(readers) = &self.readers {
+            readers.forget(ino);
+        }
+    }
+
+    /// Where the kernel will not ask at an open, finding a name tells already why its file cannot be
+    /// opened.
+    fn opens(&self, entry: Entry) -> Result<Entry, Errno> {
+        let ino = entry.attr.ino;
+        match &self.readers {
+            Some(readers) if entry.attr.kind == NodeKind::File => match readers.of(ino) {
+                Ok(_) => Ok(entry),
+                Err(errno) => {
+                    self.forget_one(ino, 1);
+                    Err(errno)
+                }
+            },
+            _ => Ok(entry),
+        }
+    }
+
+    /// What a read is from: the handle of the kernel's open file, or, where it has none, a file that
+    /// is open as long as it is held.
+    fn read_from(&self, ino: Ino, handle: FileHandle) -> Result<ReadFrom<N>, Errno> {
+        match &self.readers {
+            None => Ok((handle.0, None)),
+            Some(readers) => {
+                let reader = readers.of(ino)?;
+                Ok((reader.handle(), Some(reader)))
+            }
+        }
     }
 }
 
 impl<N: Nodes> Filesystem for Adapter<N> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        if self.readers.is_some() && !capabilities::negotiate_fast_open(config) {
+            tracing::warn!("this kernel asks at every open: fast_open changes nothing");
+            self.readers = None;
+        }
         let passthrough = capabilities::negotiate(config, self.passthrough, self.writable);
         self.slots = Slots::new(passthrough);
         Ok(())
@@ -115,7 +159,8 @@ impl<N: Nodes> Filesystem for Adapter<N> {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let _span = debug_span!("lookup", parent = parent.0, ?name).entered();
         let context = Context::new("lookup", parent.0);
-        self.reply_entry(call(context, || self.nodes.lookup(parent.0, name)), reply);
+        let found = call(context, || self.nodes.lookup(parent.0, name));
+        self.reply_entry(found.and_then(|entry| self.opens(entry)), reply);
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, count: u64) {
@@ -145,10 +190,15 @@ impl<N: Nodes> Filesystem for Adapter<N> {
 
     fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let _span = debug_span!("open", ino = ino.0, flags = flags.0).entered();
+        // ENOSYS, sent once, keeps the kernel from asking ever again: not at a close either.
+        if self.readers.is_some() {
+            return reply.error(Errno::ENOSYS);
+        }
         let access = opening::access(flags);
         let context = Context::new("open", ino.0);
-        match call(context, || self.nodes.open(ino.0, access)) {
-            Ok(opened) => self.reply_opened(ino.0, &opened, access, reply),
+        let backed_from = self.passes_from();
+        match call(context, || self.nodes.open(ino.0, access, backed_from)) {
+            Ok(opened) => self.reply_opened(ino.0, &opened, flags, reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -164,16 +214,26 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        if self.nodes.read_takes_long(handle.0, offset, size) {
+        let (handle, reader) = match self.read_from(ino.0, handle) {
+            Ok(from) => from,
+            Err(errno) => return reply.error(errno),
+        };
+        if self.nodes.read_takes_long(handle, offset, size) {
             let nodes = self.nodes.clone();
-            self.slow
-                .run(move || reads::read(&*nodes, ino.0, handle.0, offset, size, reply));
+            self.slow.run(move || {
+                reads::read(&*nodes, ino.0, handle, offset, size, reply);
+                drop(reader);
+            });
         } else {
-            reads::read(&*self.nodes, ino.0, handle.0, offset, size, reply);
+            reads::read(&*self.nodes, ino.0, handle, offset, size, reply);
         }
     }
 
+    // ENOSYS, sent once, keeps the kernel from asking at each close.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        if self.readers.is_some() {
+            return reply.error(Errno::ENOSYS);
+        }
         reply.ok();
     }
 
@@ -500,7 +560,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         let created = call(context, || {
             self.nodes.create(parent.0, name, new, access, exclusive)
         });
-        self.reply_created(created, access, reply);
+        self.reply_created(created, OpenFlags(flags), reply);
     }
 
     fn write(

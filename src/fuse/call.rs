@@ -19,7 +19,7 @@ pub(super) struct Context {
 
 impl Context {
     /// A context.
-    pub const fn new(operation: &'static str, ino: Ino) -> Context {
+    pub(super) const fn new(operation: &'static str, ino: Ino) -> Context {
         Context { operation, ino }
     }
 }
@@ -31,6 +31,7 @@ fn is_expected(error: &TreeError) -> bool {
     match error {
         TreeError::OtherSize(_)
         | TreeError::Raced
+        | TreeError::Removed(_)
         | TreeError::ReadOnly(_)
         | TreeError::NotSupported(_)
         | TreeError::Exists(_)
@@ -48,7 +49,8 @@ fn is_expected(error: &TreeError) -> bool {
     }
 }
 
-/// Runs `work`. An error is logged once, as a warning unless it is an expected one; a panic is logged as an error and costs this request alone.
+/// Runs `work`. An error is logged once, as a warning unless it is an expected one; a panic is
+/// logged as an error and costs this request alone.
 pub(super) fn call<T>(
     context: Context,
     work: impl FnOnce() -> Result<T, TreeError>,

@@ -56,6 +56,15 @@ pub(super) fn negotiate(config: &mut KernelConfig, passthrough: bool, writable: 
     }
 }
 
+/// Asks for what a mount needs of which files are opened without asking; `false` where the kernel
+/// always asks. A file that changes is known by its times then: nobody tells at its open that its
+/// page cache is out of date.
+pub(super) fn negotiate_fast_open(config: &mut KernelConfig) -> bool {
+    let offered = config.capabilities();
+    add(config, InitFlags::FUSE_AUTO_INVAL_DATA & offered);
+    offered.contains(InitFlags::FUSE_NO_OPEN_SUPPORT | InitFlags::FUSE_AUTO_INVAL_DATA)
+}
+
 fn add(config: &mut KernelConfig, flags: InitFlags) {
     if let Err(missing) = config.add_capabilities(flags) {
         tracing::debug!(?missing, "the kernel took back a capability it had offered");

@@ -36,12 +36,14 @@ pub enum FuseError {
         source: io::Error,
     },
     /// `fusermount3` refused.
-    #[error("fusermount3 for {}: {message}", mountpoint.display())]
+    #[error("fusermount3 for {}: {message}{hint}", mountpoint.display())]
     Fusermount {
         /// Where.
         mountpoint: PathBuf,
         /// What it printed.
         message: String,
+        /// What to do, where that is known, behind a semicolon.
+        hint: &'static str,
     },
     /// The kernel and we do not understand each other.
     #[error("the kernel does not complete the mount on {}: {source}", mountpoint.display())]

@@ -49,10 +49,7 @@ pub(super) fn mount(mountpoint: &Path, options: &str) -> Result<OwnedFd, FuseErr
             } else {
                 message
             };
-            Err(FuseError::Fusermount {
-                mountpoint: mountpoint.to_owned(),
-                message,
-            })
+            Err(refused(mountpoint, message))
         }
         Err(source) => Err(failed(mountpoint, source)),
     }
@@ -81,10 +78,27 @@ pub(super) fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), FuseError> {
     } else {
         message
     };
-    Err(FuseError::Fusermount {
+    Err(refused(mountpoint, message))
+}
+
+fn refused(mountpoint: &Path, message: String) -> FuseError {
+    let hint = if message.contains("/dev/fuse: Permission denied") {
+        "; only root may use FUSE here: `chmod 666 /dev/fuse` opens it to all, as it usually is, or \
+         run as root"
+    } else if message.contains("user_allow_other") {
+        "; add that line to the file, or mount as root, to let other users or root in"
+    } else if message.contains("not found in /etc/mtab") {
+        "; another user has mounted it: who that was, or root, can unmount it"
+    } else if message.contains("no write access to mountpoint") {
+        "; mount on a directory of your own, or as root"
+    } else {
+        ""
+    };
+    FuseError::Fusermount {
         mountpoint: mountpoint.to_owned(),
         message,
-    })
+        hint,
+    }
 }
 
 fn failed(mountpoint: &Path, source: io::Error) -> FuseError {

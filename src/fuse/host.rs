@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+use crate::storage::posix::Owner;
+
 /// Opens a device for reading and writing.
 pub fn open_device(path: &Path) -> io::Result<File> {
     let fd = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -70,6 +72,16 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 pub fn is_directory(path: &Path) -> io::Result<bool> {
     let stat = rustix::fs::stat(path)?;
     Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
+/// Owner, group and permission bits of `path`, symbolic links followed.
+pub fn ownership(path: &Path) -> io::Result<(Owner, u16)> {
+    let stat = rustix::fs::stat(path)?;
+    let owner = Owner {
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+    };
+    Ok((owner, (stat.st_mode & 0o7777) as u16))
 }
 
 /// Makes the file system at `path` answer a request that no cache answers. Waits for as long as it

@@ -19,14 +19,14 @@ impl fmt::Debug for Kernel {
 
 impl Kernel {
     /// Gives it the notifier of a session.
-    pub fn connect(&self, notifier: Notifier) {
+    pub(super) fn connect(&self, notifier: Notifier) {
         // There is one session to an adapter.
         let _ = self.0.set(notifier);
     }
 
     /// Has the kernel write what programs have changed in their mappings of a file, and waits for
     /// that. Not to be called by a thread that answers requests: some of them come from it.
-    pub fn write_back(&self, ino: Ino) {
+    pub(super) fn write_back(&self, ino: Ino) {
         let Some(notifier) = self.0.get() else { return };
         if let Err(error) = notifier.inval_inode(INodeNo(ino), 0, 0) {
             // It has forgotten the file meanwhile.

@@ -192,6 +192,7 @@ fn placeholder(shown: &Presentation, ino: Ino, kind: NodeKind) -> (Duration, Fil
         modified: 0,
         permissions: 0,
         links: 1,
+        owner: None,
         stored: None,
     };
     (Duration::ZERO, shown.file_attr(&attr))

@@ -58,6 +58,9 @@ pub struct MountOptions {
     pub no_diratime: bool,
     /// Use kernel passthrough where the kernel allows it.
     pub passthrough: bool,
+    /// Have the kernel open files without asking, where it can. On a read-only mount only, and of
+    /// nodes whose sizes are told right before they are opened.
+    pub fast_open: bool,
     /// How many threads answer requests; one that waits for storage holds its thread. Each request
     /// wakes the thread that has slept longest, so that more of them than cores cost time.
     pub threads: NonZeroUsize,
@@ -119,12 +122,7 @@ pub fn mount<N: Nodes>(
     config.n_threads = Some(options.threads.get());
     // Each thread's own channel is made by opening the device once more.
     config.clone_fd = host::open_device(Path::new(DEVICE)).is_ok();
-    let adapter = Adapter::new(
-        nodes,
-        options.presentation,
-        options.passthrough,
-        !options.read_only,
-    );
+    let adapter = Adapter::new(nodes, options);
     let (kernel, pending) = (adapter.kernel(), adapter.pending());
     let session = Session::from_fd(adapter, fd, config.acl, config).map_err(|source| {
         FuseError::Handshake {
@@ -251,6 +249,7 @@ mod tests {
             no_atime: false,
             no_diratime: false,
             passthrough: true,
+            fast_open: false,
             threads: NonZeroUsize::MIN,
             presentation: Presentation {
                 uid: 0,

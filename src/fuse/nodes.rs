@@ -25,8 +25,9 @@ pub trait Nodes: Send + Sync + fmt::Debug + 'static {
     fn getattr(&self, ino: Ino) -> Result<Entry, TreeError>;
     /// See [`Tree::readlink`].
     fn readlink(&self, ino: Ino) -> Result<String, TreeError>;
-    /// See [`Tree::open_for`].
-    fn open(&self, ino: Ino, access: Access) -> Result<Opened, TreeError>;
+    /// See [`Tree::open_backed`].
+    fn open(&self, ino: Ino, access: Access, backed_from: Option<u64>)
+    -> Result<Opened, TreeError>;
     /// See [`Tree::read`].
     fn read(&self, handle: u64, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError>;
     /// See [`Tree::read_takes_long`].
@@ -126,8 +127,13 @@ impl Nodes for Tree {
         Tree::readlink(self, ino)
     }
 
-    fn open(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
-        self.open_for(ino, access)
+    fn open(
+        &self,
+        ino: Ino,
+        access: Access,
+        backed_from: Option<u64>,
+    ) -> Result<Opened, TreeError> {
+        self.open_backed(ino, access, backed_from)
     }
 
     fn read(&self, handle: u64, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError> {

@@ -50,8 +50,8 @@ impl Presentation {
             kind: file_type(attr.kind),
             perm: perm & 0o7777,
             nlink: attr.links,
-            uid: self.uid,
-            gid: self.gid,
+            uid: attr.owner.map_or(self.uid, |owner| owner.uid),
+            gid: attr.owner.map_or(self.gid, |owner| owner.gid),
             rdev: 0,
             blksize: BLOCK_SIZE,
             flags: 0,
@@ -130,6 +130,7 @@ mod tests {
             modified: -1,
             permissions,
             links: 1,
+            owner: None,
             stored: None,
         }
     }

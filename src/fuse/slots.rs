@@ -56,6 +56,8 @@ pub(super) struct Identity {
     pub size: u64,
     /// Modification time, seconds and nanoseconds.
     pub modified: (i64, u64),
+    /// Whether it has no name. How long its space is taken is the business of who made it so.
+    pub is_nameless: bool,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,7 @@ pub(super) struct Slots<B> {
 
 impl<B> Slots<B> {
     /// An empty table. Without `passthrough` no open is answered with [`Mode::Passthrough`].
-    pub fn new(passthrough: bool) -> Self {
+    pub(super) fn new(passthrough: bool) -> Self {
         Slots {
             tables: Mutex::new(Tables {
                 open: HashMap::new(),
@@ -92,14 +94,14 @@ impl<B> Slots<B> {
     }
 
     /// Whether passthrough is still worth trying.
-    pub fn passthrough(&self) -> bool {
+    pub(super) fn passthrough(&self) -> bool {
         self.passthrough.load(Ordering::Relaxed)
     }
 
     /// Counts an open of `ino` and says how to answer it. `register` makes a backing id of the
     /// file that `backing` identifies; it is called under the lock, and only when `ino` is not
     /// open and no id of it is kept. `immutable` decides between the other two modes.
-    pub fn open(
+    pub(super) fn open(
         &self,
         ino: Ino,
         backing: Option<Identity>,
@@ -164,7 +166,7 @@ impl<B> Slots<B> {
     }
 
     /// Counts a close of `ino`.
-    pub fn release(&self, ino: Ino) {
+    pub(super) fn release(&self, ino: Ino) {
         let mut tables = self.tables.lock();
         let Tables { open, closed } = &mut *tables;
         let Entry::Occupied(mut slot) = open.entry(ino) else {
@@ -174,20 +176,20 @@ impl<B> Slots<B> {
         if slot.get().opens > 0 {
             return;
         }
-        let evicted = match slot.remove() {
+        let (evicted, given_up) = match slot.remove() {
             Slot {
                 mode: Mode::Passthrough(id),
                 identity: Some(identity),
                 ..
-            } => closed.push(ino, (identity, id)),
-            _ => None,
+            } if !identity.is_nameless => (closed.push(ino, (identity, id)), None),
+            slot => (None, Some(slot)),
         };
         drop(tables);
-        drop(evicted);
+        drop((evicted, given_up));
     }
 
     /// Gives up what is kept for `ino`, which the kernel has evicted.
-    pub fn forget(&self, ino: Ino) {
+    pub(super) fn forget(&self, ino: Ino) {
         let kept = self.tables.lock().closed.pop(&ino);
         drop(kept);
     }
@@ -205,6 +207,7 @@ mod tests {
         inode: 2,
         size: 3,
         modified: (4, 5),
+        is_nameless: false,
     };
 
     fn id(mode: &Mode<u64>) -> u64 {
@@ -251,6 +254,20 @@ mod tests {
         assert_eq!(id(&slots.open(9, Some(other), true, || Ok(71))), 71);
         slots.release(9);
         assert!(matches!(slots.open(9, None, true, never), Mode::Cached));
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_let_go_at_the_last_close() {
+        let slots = Slots::new(true);
+        let nameless = Identity {
+            is_nameless: true,
+            ..A
+        };
+        slots.open(9, Some(nameless), true, || Ok(70));
+        assert_eq!(id(&slots.open(9, Some(nameless), true, never)), 70);
+        slots.release(9);
+        slots.release(9);
+        assert_eq!(id(&slots.open(9, Some(nameless), true, || Ok(71))), 71);
     }
 
     #[test]

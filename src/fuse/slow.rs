@@ -82,7 +82,7 @@ impl fmt::Debug for SlowLane {
 
 impl SlowLane {
     /// A lane of at most so many threads, named after it.
-    pub fn new(name: &'static str, most: NonZeroUsize) -> SlowLane {
+    pub(super) fn new(name: &'static str, most: NonZeroUsize) -> SlowLane {
         SlowLane {
             name,
             most,
@@ -92,12 +92,12 @@ impl SlowLane {
     }
 
     /// What it has still to do.
-    pub fn pending(&self) -> Pending {
+    pub(super) fn pending(&self) -> Pending {
         Pending(self.shared.clone())
     }
 
     /// Runs `job` on another thread, or here where the system has none to give.
-    pub fn run(&self, job: impl FnOnce() + Send + 'static) {
+    pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) {
         let mut threads = self.threads.lock();
         let mut queue = self.shared.queue.lock();
         if queue.jobs.len() >= queue.idle && threads.len() < self.most.get() {

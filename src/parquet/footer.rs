@@ -85,7 +85,8 @@ impl Footer {
         }
         let end = size - TRAILER;
         let metadata = match (head.len() as u64).checked_sub(length) {
-            Some(start) => tail.slice(start as usize..head.len()),
+            // A copy: footers are kept, and a part of the tail would keep all of it.
+            Some(start) => Bytes::copy_from_slice(&head[start as usize..]),
             None => {
                 let missing = length - head.len() as u64;
                 let mut whole = BytesMut::with_capacity(length as usize);

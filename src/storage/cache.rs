@@ -28,6 +28,7 @@ mod spool;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,7 @@ use facts::Facts;
 use flight::{Flights, Turn};
 use spool::Spool;
 
+pub(super) use directory::spare;
 pub use entry::CacheFile;
 
 /// Names an entry: a SHA-256 over all that its content depends on.
@@ -148,6 +150,14 @@ impl DiskCache {
         Ok(file)
     }
 
+    /// A new file without a name on the file system of the directory, where there is one, and how much
+    /// it may take there, see [`spare`].
+    pub(super) fn nameless(&self) -> Option<(io::Result<File>, Option<u64>)> {
+        let directory = self.directory.as_ref()?;
+        let room = directory.space().and_then(|space| spare(&space));
+        Some((directory.nameless(), room))
+    }
+
     /// A fact, where it is known.
     pub fn recall(&self, key: &FactKey) -> Option<u64> {
         self.facts.recall(key)
@@ -157,11 +167,6 @@ impl DiskCache {
     /// after some hundred thousand others, or by a crash.
     pub fn remember(&self, key: FactKey, value: u64) {
         self.facts.remember(&[(key, value)]);
-    }
-
-    /// [`DiskCache::remember`] of many, at the cost of one.
-    pub fn remember_all(&self, facts: &[(FactKey, u64)]) {
-        self.facts.remember(facts);
     }
 
     fn write<E: From<StorageError>>(
@@ -245,7 +250,7 @@ fn error(operation: &'static str, path: &Path, source: io::Error) -> StorageErro
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
+pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)
 }

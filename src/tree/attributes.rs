@@ -4,10 +4,11 @@ use roaring::RoaringBitmap;
 
 use super::nodes::{Base, Node};
 use super::{Tree, TreeError};
+use crate::base::clock::rfc3339;
 use crate::log::LOG_DIR;
 use crate::log::names::LogName;
 use crate::snapshot::{FileId, Generation, ProvenanceView};
-use crate::view::{Presentation, report};
+use crate::view::Presentation;
 
 /// What the names of all of them begin with.
 pub(super) const PREFIX: &str = "user.delta.";
@@ -99,7 +100,7 @@ fn directory(tree: &Tree, base: &Base) -> Result<Vec<(&'static str, String)>, Tr
     let generation = view.generation();
     let mut attributes = vec![("user.delta.version", view.version().to_string())];
     if let Some(time) = generation.timestamp(view.version())? {
-        attributes.push(("user.delta.timestamp", report::rfc3339(time)));
+        attributes.push(("user.delta.timestamp", rfc3339(time)));
     }
     let missing = tree.missing.among(generation, view.snapshot().files());
     if missing > 0 {

@@ -62,6 +62,10 @@ pub enum TreeError {
     /// A name came to be while it was being made: the kernel looks it up again by itself.
     #[error("the name came to be at the same time: look it up again")]
     Raced,
+    /// A file that has lost its last name, and its content with it, is opened: the kernel looks the
+    /// name up again by itself.
+    #[error("inode {0:#x} was removed: look its name up again")]
+    Removed(Ino),
     /// A move or link between transactions, or into one from elsewhere.
     #[error("the two names do not lie in the same transaction: copy instead")]
     OtherTransaction,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use super::nodes::InfoFile;
 use super::{Ino, TreeError};
 use crate::base::Version;
+use crate::base::clock::{TimestampMs, now_ms};
 use crate::snapshot::{FileId, Generation};
 use crate::view::{VersionView, report};
 
@@ -50,6 +52,47 @@ impl InfoCache {
             self.kept.lock().put(ino, content.clone());
         }
         Ok(content)
+    }
+}
+
+/// How long contents that change stay as they were told, where files are read that nobody opens.
+pub(super) const TOLD: Duration = Duration::from_secs(1);
+
+/// Contents that change, as the attributes told last have them: who reads without opening goes by
+/// these.
+#[derive(Default)]
+pub(super) struct Told(Mutex<HashMap<Ino, Content>>);
+
+/// A content, and when it was made.
+type Content = (Arc<[u8]>, TimestampMs);
+
+impl Told {
+    /// The content for who asks for attributes, and when it was made: anew unless it was just now.
+    pub(super) fn tell(
+        &self,
+        ino: Ino,
+        make: impl FnOnce() -> Result<Arc<[u8]>, TreeError>,
+    ) -> Result<(Arc<[u8]>, TimestampMs), TreeError> {
+        let now = now_ms();
+        let mut told = self.0.lock();
+        if let Some((content, made)) = told.get(&ino)
+            && u128::from(now.abs_diff(*made)) < TOLD.as_millis()
+        {
+            return Ok((content.clone(), *made));
+        }
+        let content = make()?;
+        told.insert(ino, (content.clone(), now));
+        Ok((content, now))
+    }
+
+    /// The content for who reads.
+    pub(super) fn told(
+        &self,
+        ino: Ino,
+        make: impl FnOnce() -> Result<Arc<[u8]>, TreeError>,
+    ) -> Result<Arc<[u8]>, TreeError> {
+        let told = self.0.lock().get(&ino).map(|(content, _)| content.clone());
+        told.map_or_else(make, Ok)
     }
 }
 
@@ -139,6 +182,8 @@ pub(super) struct Gauges {
     pub directory_handles: usize,
     pub latest_version: Version,
     pub known_files: usize,
+    pub clones: usize,
+    pub clones_made: u64,
 }
 
 /// `@info/metrics`, in the Prometheus text format.
@@ -211,6 +256,18 @@ pub(super) fn metrics(counters: &Counters, gauges: &Gauges) -> Vec<u8> {
         "counter",
         "Bytes of those reads.",
         count(&counters.read_bytes),
+    );
+    row(
+        "clones",
+        "gauge",
+        "Clones of data files kept for the kernel to read.",
+        gauges.clones as u64,
+    );
+    row(
+        "clones_made_total",
+        "counter",
+        "Clones made of data files.",
+        gauges.clones_made,
     );
     row(
         "listings_total",

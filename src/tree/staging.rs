@@ -7,6 +7,7 @@
 mod changes;
 mod marker;
 mod open;
+mod room;
 mod rows;
 
 use std::ffi::OsStr;
@@ -22,6 +23,7 @@ use crate::storage::posix::{self, Directory, Kind, PosixError, Stat};
 
 pub use changes::Changes;
 pub(super) use open::StagedFile;
+use room::Room;
 pub(super) use rows::StagedRows;
 
 /// Numbers of staged nodes have bit 61 set and 62 and 63 clear, so that they meet none of the others.
@@ -61,6 +63,7 @@ pub(super) struct Staged {
     held: Held,
     /// Device and inode number.
     identity: (u64, u64),
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -78,6 +81,7 @@ impl Staged {
             transaction,
             held: Held::Top,
             identity: (stat.device, stat.inode),
+            room: Room::default(),
         };
         Ok((staged, stat))
     }
@@ -101,6 +105,7 @@ impl Staged {
             transaction: self.transaction.clone(),
             held,
             identity: (stat.device, stat.inode),
+            room: Room::default(),
         };
         Ok((staged, stat))
     }
@@ -162,6 +167,7 @@ impl Tree {
         let modified = self.staging_changed.load(Ordering::Relaxed);
         let mut attr = Attr::new(STAGING_INO, NodeKind::Directory, 0, modified);
         attr.permissions = self.options.staging_permissions;
+        attr.owner = self.options.staging_owner;
         Ok(Entry {
             attr,
             entry_ttl: STAGED_NAMES,
@@ -245,6 +251,7 @@ fn staged_entry(ino: Ino, stat: &Stat) -> Entry {
             modified: ms,
             permissions: stat.permissions,
             links: stat.links,
+            owner: None,
             stored: Some(*stat),
         },
         entry_ttl: STAGED_NAMES,

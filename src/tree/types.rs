@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::Ino;
 use crate::base::clock::TimestampMs;
 use crate::staging::Staging;
-use crate::storage::posix::Stat;
+use crate::storage::posix::{Owner, Stat};
 use crate::view::ViewOptions;
 
 /// What kind of node an inode is.
@@ -39,6 +39,8 @@ pub struct Attr {
     pub permissions: u16,
     /// Hard link count.
     pub links: u32,
+    /// Whose it is, where it is not whose all of the mount is.
+    pub owner: Option<Owner>,
     /// What the disk says of a staged node, which has an owner, permissions and times of its own.
     pub stored: Option<Stat>,
 }
@@ -56,6 +58,7 @@ impl Attr {
                 NodeKind::Symlink => 0o777,
             },
             links: if kind == NodeKind::Directory { 2 } else { 1 },
+            owner: None,
             stored: None,
         }
     }
@@ -95,7 +98,8 @@ pub struct DirEntry<'a> {
     pub ino: Ino,
     /// Its kind.
     pub kind: NodeKind,
-    /// Where the listing goes on behind this row: the `offset` of a later [`Tree::readdir`](super::Tree::readdir).
+    /// Where the listing goes on behind this row: the `offset` of a later
+    /// [`Tree::readdir`](super::Tree::readdir).
     pub next_offset: u64,
     /// The node, where it was asked for and is known without work. A row with `Some` counts as one
     /// look-up of the inode **if the callback takes it** (returns `Continue`).
@@ -113,8 +117,13 @@ pub struct TreeOptions {
     pub timezone: TimeZone,
     /// The transactions, on a mount that may be written to.
     pub staging: Option<Arc<Staging>>,
+    /// Owner of `@staging`, where it is not that of all of the mount.
+    pub staging_owner: Option<Owner>,
     /// Permission bits of `@staging`: who may begin transactions.
     pub staging_permissions: u16,
+    /// Whether files are read that nobody has opened: then what changes stays, from one
+    /// [`Tree::getattr`](super::Tree::getattr) to the next, as that one told it.
+    pub reads_unopened: bool,
 }
 
 impl Default for TreeOptions {
@@ -124,7 +133,9 @@ impl Default for TreeOptions {
             view: ViewOptions::default(),
             timezone: TimeZone::UTC,
             staging: None,
+            staging_owner: None,
             staging_permissions: 0o755,
+            reads_unopened: false,
         }
     }
 }

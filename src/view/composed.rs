@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::parquet::Extent;
 use crate::storage::cache::CacheFile;
+use crate::storage::clones::{CloneParts, Piece};
 use crate::storage::{ObjectReader, StorageError};
 
 /// What was made for a presented file.
@@ -25,6 +26,21 @@ impl Made {
             }
             Made::File(file) => file.read_at(buffer, offset),
         }
+    }
+
+    fn piece(&self, start: u64, length: u64) -> Option<Piece<'_>> {
+        Some(match self {
+            Made::Memory(bytes) => {
+                let start = usize::try_from(start).ok()?;
+                let end = start.checked_add(usize::try_from(length).ok()?)?;
+                Piece::Memory(bytes.get(start..end)?)
+            }
+            Made::File(file) => Piece::Cached {
+                file,
+                start,
+                length,
+            },
+        })
     }
 
     fn held(&self) -> u64 {
@@ -123,6 +139,32 @@ impl Composition {
     /// The size of the presented file.
     pub(super) fn size(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// It as a file that begins with the original one; `None` where it does not.
+    pub(super) fn as_clone<'a>(&'a self, original: &'a dyn ObjectReader) -> Option<CloneParts<'a>> {
+        let (first, rest) = self.extents.split_first()?;
+        let Extent::Original { start: 0, length } = *first else {
+            return None;
+        };
+        let mut pieces = Vec::new();
+        let mut at = length;
+        for extent in rest {
+            match *extent {
+                Extent::Original { .. } => return None,
+                Extent::Made { start, length } => {
+                    pieces.push((at, self.made.piece(start, length)?))
+                }
+                Extent::Zeros(_) => {}
+            }
+            at += extent.len();
+        }
+        Some(CloneParts {
+            original,
+            prefix: length,
+            pieces,
+            size: self.size(),
+        })
     }
 
     /// The memory it takes, in bytes.

@@ -1,5 +1,6 @@
 //! What stands behind the names of presented files: sizes, classes and bytes, and what is kept of them.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 use super::composed::{Composition, Made};
 use super::error::ViewError;
 use super::identity::TableShape;
-use super::plan::plan;
+use super::plan::plan_or_nothing;
 use super::presented::{Content, PresentedFile};
 use super::rewritten::{Kept, Recent, Rewrite};
 use super::{Class, OpenPlan, View, ViewOptions, identity};
@@ -67,7 +68,8 @@ pub(super) struct Contents {
 
 /// What was made of files, the least lately used of which goes when there is too much.
 struct Held {
-    contents: LruCache<FileId, Content>,
+    /// Each with when the data file was modified that it was made of.
+    contents: LruCache<FileId, (TimestampMs, Content)>,
     bytes: u64,
 }
 
@@ -98,8 +100,11 @@ impl Contents {
     }
 
     /// Whether files whose names promise their own bytes have kept that promise; `None` where none
-    /// was looked at yet.
+    /// was looked at yet, and where no promise is to be believed.
     pub(super) fn promises_are_kept(&self) -> Option<bool> {
+        if self.options.proven_sizes {
+            return None;
+        }
         match self.promises.load(Ordering::Relaxed) {
             promises::KEPT => Some(true),
             promises::BROKEN => Some(false),
@@ -191,6 +196,20 @@ impl Contents {
         Ok(PresentedFile::new(original, content))
     }
 
+    /// See [`Presentation::backing`](super::Presentation::backing).
+    pub(super) fn backing(&self, plan: &OpenPlan, file: &PresentedFile) -> Option<Arc<File>> {
+        if let Some(own) = file.as_file() {
+            return Some(own.clone());
+        }
+        let clones = &self.options.clones;
+        if !clones.are_made_of(file.size()) {
+            return None;
+        }
+        let composition = file.composition()?;
+        let parts = composition.as_clone(file.original())?;
+        clones.get(&self.identity(plan), &parts, &**self.roots.table())
+    }
+
     fn content(&self, plan: &OpenPlan, original: &dyn ObjectReader) -> Result<Content, ViewError> {
         if self.options.view == View::Raw {
             return Ok(Content::Original);
@@ -203,7 +222,10 @@ impl Contents {
             if known.class == Some(Class::Identity) {
                 return Ok(Content::Original);
             }
-            if let Some(content) = self.made.lock().contents.get(&plan.id) {
+            // Two opens of two files that take each other's place note in either order.
+            if let Some((of, content)) = self.made.lock().contents.get(&plan.id)
+                && Some(*of) == modified
+            {
                 return Ok(content.clone());
             }
         }
@@ -230,7 +252,7 @@ impl Contents {
             };
             self.promises.fetch_max(found, Ordering::Relaxed);
         }
-        self.hold(plan.id, &content);
+        self.hold(plan.id, original.meta().modified, &content);
         Ok(content)
     }
 
@@ -245,17 +267,17 @@ impl Contents {
     }
 
     /// Keeps what was made of a file.
-    fn hold(&self, id: FileId, content: &Content) {
+    fn hold(&self, id: FileId, modified: TimestampMs, content: &Content) {
         if matches!(content, Content::Original) {
             return;
         }
         let mut made = self.made.lock();
         made.bytes += content.held();
-        if let Some(before) = made.contents.put(id, content.clone()) {
+        if let Some((_, before)) = made.contents.put(id, (modified, content.clone())) {
             made.bytes -= before.held();
         }
         while made.bytes > HELD && made.contents.len() > 1 {
-            let Some((_, least)) = made.contents.pop_lru() else {
+            let Some((_, (_, least))) = made.contents.pop_lru() else {
                 break;
             };
             made.bytes -= least.held();
@@ -285,7 +307,7 @@ impl Contents {
             // Null, like the empty string, is null.
             parts.push(value.as_deref().unwrap_or_default().as_bytes());
         }
-        stable_hash256("deltafs presented file v1", &parts)
+        stable_hash256("deltafs presented file v2", &parts)
     }
 
     fn fact_key(&self, plan: &OpenPlan) -> FactKey {
@@ -316,10 +338,11 @@ impl Contents {
         if open.deletion_vector.is_none() && identity::compare(&footer, &shape, &values).is_ok() {
             return Ok(Content::Original);
         }
-        let schema = plan(&footer, &shape, &values).map_err(|mismatch| ViewError::Mismatch {
-            path: open.path.clone(),
-            mismatch,
-        })?;
+        let schema =
+            plan_or_nothing(&footer, &shape, &values).map_err(|mismatch| ViewError::Mismatch {
+                path: open.path.clone(),
+                mismatch,
+            })?;
         let deleted = match &open.deletion_vector {
             None => None,
             Some(descriptor) => Some(deletion_vector::read(

@@ -105,6 +105,20 @@ impl PresentedFile {
         }
     }
 
+    /// The data file.
+    pub(super) fn original(&self) -> &dyn ObjectReader {
+        &*self.original
+    }
+
+    /// How it is put together, where that takes no work any more.
+    pub(super) fn composition(&self) -> Option<Arc<Composition>> {
+        match &self.content {
+            Content::Original => None,
+            Content::Composed(composition) => Some(composition.clone()),
+            Content::Rewritten(rewrite) => rewrite.kept(),
+        }
+    }
+
     /// The local file whose bytes, all of them, are this one's.
     pub fn as_file(&self) -> Option<&Arc<File>> {
         match self.content {

@@ -4,8 +4,6 @@
 //! leave is in front of the footer, where readers do not look. The work is done when a byte
 //! behind the original ones is read for the first time.
 
-mod leaves;
-
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, OnceLock, Weak};
@@ -19,12 +17,13 @@ use super::composed::Composition;
 use super::error::ViewError;
 use crate::log::deletion_vector::deleted_in;
 use crate::parquet::{
-    Change, ChunkShape, Footer, LeafSource, MadeChunk, OutputGroup, OutputNode, RowGroupMeta,
-    SourceChunk, assemble, chunk_size_bound, file_size_bound, rewrite_chunk,
+    Annotation, Change, ChunkShape, Extent, Footer, LeafShape, LeafSource, MadeChunk, Node,
+    OutputGroup, OutputKind, OutputNode, RowGroupMeta, SourceChunk, assemble, chunk_size_bound,
+    file_size_bound, rewrite_chunk, visit_leaves,
 };
 use crate::storage::cache::{DiskCache, EntryKey};
+use crate::storage::clones::BLOCK;
 use crate::storage::{ObjectReader, StorageError};
-use leaves::{Leaf, file_leaves, output_leaves};
 
 /// How many chunks each thread makes before they are written out.
 const CHUNKS_EACH: usize = 2;
@@ -40,13 +39,21 @@ pub(super) struct Rewrite {
     deleted: Vec<RoaringBitmap>,
     originals: Vec<RowGroupMeta>,
     /// The leaves of the file.
-    leaves: Vec<Leaf>,
+    leaves: Vec<FileLeaf>,
     /// The leaves of the presented file, and where each comes from.
-    output: Vec<(Leaf, LeafSource)>,
+    output: Vec<(LeafShape, LeafSource)>,
     size: u64,
     /// Made when first needed, and kept as long as somebody has the file open, or it is among the
     /// recent ones. The lock is held meanwhile: who comes later waits for the first.
     composition: Mutex<Weak<Composition>>,
+}
+
+/// A leaf of the file.
+struct FileLeaf {
+    /// The dotted path.
+    path: String,
+    annotation: Annotation,
+    shape: LeafShape,
 }
 
 /// Where what is made of a file is kept.
@@ -73,6 +80,11 @@ impl Recent {
         // Closing a file may take time: not under the lock.
         drop(gone);
     }
+}
+
+/// Whether it is as long as was told.
+fn is_right(made: &Composition, size: Option<u64>) -> bool {
+    size.is_none_or(|size| made.size() == size)
 }
 
 impl Rewrite {
@@ -150,7 +162,11 @@ impl Rewrite {
     /// The memory it takes, in bytes, beside what was made.
     pub(super) fn held(&self) -> u64 {
         let chunks: usize = self.originals.iter().map(|group| group.chunks.len()).sum();
-        self.footer.held() + 256 * chunks as u64
+        let deleted: usize = (self.deleted.iter())
+            .map(RoaringBitmap::serialized_size)
+            .sum();
+        let leaves = self.leaves.len() + self.output.len();
+        self.footer.held() + (256 * (chunks + leaves) + deleted) as u64
     }
 
     /// Fills `buffer` from `offset` on; fewer bytes only at the end. `held` belongs to who has the
@@ -196,23 +212,40 @@ impl Rewrite {
         Ok(composition)
     }
 
+    /// What was made before, and is still there. One that is being made is not waited for.
+    pub(super) fn kept(&self) -> Option<Arc<Composition>> {
+        let mut made = self.composition.try_lock()?;
+        if let Some(composition) = made.upgrade() {
+            return Some(composition);
+        }
+        let composition = Arc::new(self.found(Some(self.size)).ok()??);
+        *made = Arc::downgrade(&composition);
+        self.kept.recent.hold(&composition);
+        Some(composition)
+    }
+
+    /// What the cache holds.
+    fn found(&self, size: Option<u64>) -> Result<Option<Composition>, ViewError> {
+        let Some(file) = self.kept.cache.get(&self.kept.key) else {
+            return Ok(None);
+        };
+        Ok(Composition::load(file)?.filter(|made| is_right(made, size)))
+    }
+
     /// What the cache holds, or what is made now and kept there.
     fn cached(
         &self,
         original: &dyn ObjectReader,
         size: Option<u64>,
     ) -> Result<Composition, ViewError> {
-        let is_right = |made: &Composition| size.is_none_or(|size| made.size() == size);
-        if let Some(file) = self.kept.cache.get(&self.kept.key)
-            && let Some(kept) = Composition::load(file)?.filter(is_right)
-        {
+        if let Some(kept) = self.found(size)? {
             return Ok(kept);
         }
         let file = self
             .kept
             .cache
             .make(&self.kept.key, |out| self.make(original, size, out))?;
-        let made = Composition::load(file)?.filter(is_right);
+        let made = Composition::load(file)?.filter(|made| is_right(made, size));
         made.ok_or_else(|| ViewError::Cache {
             path: self.path.clone(),
         })
@@ -252,8 +285,12 @@ impl Rewrite {
                 source,
             })
         };
+        // So that a clone can share blocks with what is made, which stands there behind the original
+        // bytes.
+        let lead = self.footer.data_end() % BLOCK;
+        write(&vec![0; usize::try_from(lead).expect("less than a block")])?;
         let mut ready: HashMap<usize, MadeChunk> = HashMap::new();
-        let extents = assemble::<ViewError>(
+        let mut extents = assemble::<ViewError>(
             &self.footer,
             &self.schema,
             &self.groups,
@@ -272,6 +309,11 @@ impl Rewrite {
             },
             size,
         )?;
+        for extent in &mut extents {
+            if let Extent::Made { start, .. } = extent {
+                *start += lead;
+            }
+        }
         write(&Composition::index(&extents))?;
         Ok(())
     }
@@ -293,6 +335,7 @@ impl Rewrite {
             })
             .take(CHUNKS_EACH * threads)
             .collect();
+        let zone = self.footer.old_zone();
         let make = |&(leaf, source, change): &(usize, usize, Change)| {
             let chunk = &self.originals[group.original].chunks[source];
             let source = SourceChunk {
@@ -303,6 +346,7 @@ impl Rewrite {
                 length: chunk.length,
                 shape: self.shape(group, source),
                 statistics: self.footer.chunk_statistics(chunk),
+                zone: zone.as_ref(),
             };
             rewrite_chunk(&source, &self.deleted[position], change).map(|made| (leaf, made))
         };
@@ -343,7 +387,6 @@ impl Rewrite {
     /// its chunk is copied, or made from nothing.
     fn change(&self, group: &OutputGroup, leaf: usize) -> Option<(usize, Change)> {
         let (output, source) = &self.output[leaf];
-        let signed = |level: u16| i16::try_from(level).unwrap_or(i16::MAX);
         match *source {
             LeafSource::Original(source) => group.dropped.then_some((source, Change::Keep)),
             LeafSource::Converted { leaf, conversion } => Some((
@@ -363,8 +406,8 @@ impl Rewrite {
                     definition: signed(definition),
                     repetition: signed(repetition),
                     physical: output.physical,
-                    max_definition: signed(output.max_definition),
-                    max_repetition: signed(output.max_repetition),
+                    max_definition: signed(output.levels.definition),
+                    max_repetition: signed(output.levels.repetition),
                 },
             )),
             LeafSource::Constant(_) | LeafSource::Null { .. } => None,
@@ -374,13 +417,7 @@ impl Rewrite {
     fn shape(&self, group: &OutputGroup, leaf: usize) -> ChunkShape<'_> {
         let original = &self.originals[group.original];
         let chunk = &original.chunks[leaf];
-        let Leaf {
-            physical,
-            annotation,
-            max_definition,
-            max_repetition,
-            ..
-        } = self.leaves[leaf];
+        let leaf = &self.leaves[leaf];
         ChunkShape {
             codec: chunk.codec,
             encodings: &chunk.encodings,
@@ -388,10 +425,37 @@ impl Rewrite {
             num_values: chunk.num_values,
             rows: original.num_rows,
             uncompressed_size: chunk.uncompressed_size,
-            physical,
-            annotation,
-            max_definition: i16::try_from(max_definition).unwrap_or(i16::MAX),
-            max_repetition: i16::try_from(max_repetition).unwrap_or(i16::MAX),
+            physical: leaf.shape.physical,
+            annotation: leaf.annotation,
+            max_definition: signed(leaf.shape.levels.definition),
+            max_repetition: signed(leaf.shape.levels.repetition),
         }
     }
+}
+
+/// A level as the decoder counts them. Schemas nest far less deep than it can count.
+fn signed(level: u16) -> i16 {
+    i16::try_from(level).unwrap_or(i16::MAX)
+}
+
+fn file_leaves(columns: &[Node]) -> Vec<FileLeaf> {
+    let mut leaves = Vec::new();
+    visit_leaves(columns, |path, shape, node| {
+        leaves.push(FileLeaf {
+            path: path.join("."),
+            annotation: node.annotation,
+            shape,
+        });
+    });
+    leaves
+}
+
+fn output_leaves(columns: &[OutputNode]) -> Vec<(LeafShape, LeafSource)> {
+    let mut leaves = Vec::new();
+    visit_leaves(columns, |_, shape, node| {
+        if let OutputKind::Leaf { source, .. } = &node.kind {
+            leaves.push((shape, source.clone()));
+        }
+    });
+    leaves
 }

@@ -56,13 +56,16 @@ def run(context: Context) -> Iterator[Row]:
             yield from memory_rows(
                 {key: [value] for key, value in daemon.memory().items()}, "all scans", "at the end"
             )
+        with mount(context, table, kept, "--fast-open"):
+            yield from standing(context, sides, ", --fast-open")
     finally:
         shutil.rmtree(kept, ignore_errors=True)
 
 
-def mount(context: Context, table: Path, cache: Path | None) -> Mount:
+def mount(context: Context, table: Path, cache: Path | None, *arguments: str) -> Mount:
     """The table, with an empty cache directory unless one is given."""
-    return Mount(context.binary, table, context.mountpoint, context.mount_arguments, cache)
+    arguments = [*context.mount_arguments, *arguments]
+    return Mount(context.binary, table, context.mountpoint, arguments, cache)
 
 
 def sql(name: str, folder: Path) -> str:
@@ -94,7 +97,7 @@ def mounted_anew(
     yield from memory_rows(memory, "all columns", state)
 
 
-def standing(context: Context, sides: dict[str, Path]) -> Iterator[Row]:
+def standing(context: Context, sides: dict[str, Path], label: str = "") -> Iterator[Row]:
     """The queries when the page cache holds all files of both sides, and when it holds nothing but
     DuckDB, while the daemon runs on."""
     for name, (_, _, limit) in QUERIES.items():
@@ -110,7 +113,7 @@ def standing(context: Context, sides: dict[str, Path]) -> Iterator[Row]:
                 (lambda: forget_all(duck.bring_back)) if cold else (lambda: None),
             )
             yield Row(
-                name,
+                f"{name}{label}",
                 state,
                 taken.get("mount", []),
                 taken["native"],

@@ -35,10 +35,14 @@ def run(context: Context) -> Iterator[Row]:
     mountpoint = context.mountpoint
     through = sides | {"mount": mountpoint / "@latest"}
     # On a mount that may be written the kernel asks for a file's attributes anew after each read.
-    for label, writable in (("", True), (", --read-only", False)):
-        with Mount(
-            context.binary, table, mountpoint, context.mount_arguments, writable=writable
-        ):
+    ways = {
+        "": ([], True),
+        ", --read-only": ([], False),
+        ", --fast-open": (["--fast-open"], False),
+    }
+    for label, (arguments, writable) in ways.items():
+        arguments = [*context.mount_arguments, *arguments]
+        with Mount(context.binary, table, mountpoint, arguments, writable=writable):
             yield from ask(context, through, label)
 
 

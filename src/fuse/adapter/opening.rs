@@ -32,9 +32,15 @@ pub(super) fn access(flags: OpenFlags) -> Access {
 }
 
 impl<N: Nodes> Adapter<N> {
+    /// The size from which on files of the table pass through the kernel; `None` where none do.
+    pub(super) fn passes_from(&self) -> Option<u64> {
+        let least = if self.writable { CACHED_BELOW } else { 0 };
+        self.slots.passthrough().then_some(least)
+    }
+
     /// Answers an open in the way the inode is being served.
-    pub(super) fn reply_opened(&self, ino: Ino, opened: &Opened, access: Access, reply: ReplyOpen) {
-        let (flags, id) = self.way(ino, opened, access, |file| reply.open_backing(file));
+    pub(super) fn reply_opened(&self, ino: Ino, opened: &Opened, how: OpenFlags, reply: ReplyOpen) {
+        let (flags, id) = self.way(ino, opened, how, |file| reply.open_backing(file));
         let handle = FileHandle(opened.handle);
         match id {
             Some(id) => reply.opened_passthrough(handle, flags, &id),
@@ -46,7 +52,7 @@ impl<N: Nodes> Adapter<N> {
     pub(super) fn reply_created(
         &self,
         created: Result<(Entry, Opened), Errno>,
-        access: Access,
+        how: OpenFlags,
         reply: ReplyCreate,
     ) {
         let (entry, opened) = match created {
@@ -54,7 +60,7 @@ impl<N: Nodes> Adapter<N> {
             Err(errno) => return reply.error(errno),
         };
         let ino = entry.attr.ino;
-        let (flags, id) = self.way(ino, &opened, access, |file| reply.open_backing(file));
+        let (flags, id) = self.way(ino, &opened, how, |file| reply.open_backing(file));
         let attr = self.shown.file_attr(&entry.attr);
         let handle = FileHandle(opened.handle);
         // The kernel keeps one time to live for name and attributes here.
@@ -72,7 +78,7 @@ impl<N: Nodes> Adapter<N> {
         &self,
         ino: Ino,
         opened: &Opened,
-        access: Access,
+        how: OpenFlags,
         register: impl FnOnce(&File) -> io::Result<BackingId>,
     ) -> (FopenFlags, Option<Arc<BackingId>>) {
         let backing = match &opened.backing {
@@ -98,8 +104,18 @@ impl<N: Nodes> Adapter<N> {
             .open(ino, backing.map(|(_, is)| is), cached, register);
         // `NOFLUSH` spares a request at each close where nothing can be dirty.
         match mode {
-            Mode::Passthrough(id) => (FopenFlags::FOPEN_NOFLUSH, Some(id)),
-            Mode::Cached => (self.cached(opened, access), None),
+            Mode::Passthrough(id) => {
+                let mut flags = FopenFlags::FOPEN_NOFLUSH;
+                // The kernel opens the backing file with `O_DIRECT` too, and keeps it so when a
+                // program takes the flag back for the last bytes of a file, as dd does: they would
+                // be EINVAL. With this flag, such reads and writes come to us instead.
+                flags.set(
+                    FopenFlags::FOPEN_DIRECT_IO,
+                    opened.staged && how.0 & libc::O_DIRECT != 0,
+                );
+                (flags, Some(id))
+            }
+            Mode::Cached => (self.cached(opened, access(how)), None),
             Mode::Direct => {
                 let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH;
                 (flags, None)
@@ -138,5 +154,6 @@ fn identity(file: &File, staged: bool) -> io::Result<Identity> {
         inode: stat.st_ino,
         size,
         modified,
+        is_nameless: stat.st_nlink == 0,
     })
 }

@@ -128,6 +128,7 @@ impl Fake {
             modified: 1_705_312_800_123,
             permissions,
             links: 1,
+            owner: None,
             stored: None,
         })
     }
@@ -208,7 +209,7 @@ impl Nodes for Fake {
         }
     }
 
-    fn open(&self, ino: Ino, access: Access) -> Result<Opened, TreeError> {
+    fn open(&self, ino: Ino, access: Access, _: Option<u64>) -> Result<Opened, TreeError> {
         if access.writes() {
             return Err(TreeError::ReadOnly(ino));
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::super::StorageError;
+use super::super::{Capacity, StorageError};
 use super::entry::{CacheFile, check};
 use super::{EntryKey, error};
 use crate::base::clock;
@@ -165,6 +165,21 @@ impl Directory {
         Ok((temporary, file))
     }
 
+    /// The space of its file system.
+    pub(super) fn space(&self) -> Option<Capacity> {
+        Some(Capacity::of(&rustix::fs::statvfs(&self.root).ok()?))
+    }
+
+    /// A new file that has no name and never gets one.
+    pub(super) fn nameless(&self) -> io::Result<File> {
+        File::options()
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_TMPFILE | libc::O_EXCL)
+            .open(&self.root)
+    }
+
     /// Removes entries, the longest unused first, until what is there keeps the limit and leaves
     /// space on the file system. One thread does it; others that come meanwhile go on.
     pub(super) fn trim(&self) {
@@ -202,12 +217,11 @@ impl Directory {
 
     /// How many bytes entries may take, which take `total` now.
     fn room(&self, total: u64) -> u64 {
-        let Ok(space) = rustix::fs::statvfs(&self.root) else {
+        let Some(space) = self.space() else {
             return self.limit;
         };
-        let reserve = (space.f_blocks.saturating_mul(space.f_frsize) / 20).min(MOST_RESERVE);
-        let available = space.f_bavail.saturating_mul(space.f_frsize);
-        let room = total.saturating_add(available).saturating_sub(reserve);
+        let room = total.saturating_add(space.available);
+        let room = room.saturating_sub(reserve(&space));
         self.limit.min(room)
     }
 
@@ -335,6 +349,16 @@ fn check_private(root: &Path, metadata: &Metadata) -> Result<(), StorageError> {
 /// What is in a directory; nothing where it cannot be listed.
 fn names(directory: &Path) -> impl Iterator<Item = fs::DirEntry> {
     fs::read_dir(directory).into_iter().flatten().flatten()
+}
+
+/// The free space of a file system that may be taken, bytes; `None` where what there is, is left to
+/// others.
+pub(in crate::storage) fn spare(space: &Capacity) -> Option<u64> {
+    space.available.checked_sub(reserve(space))
+}
+
+fn reserve(space: &Capacity) -> u64 {
+    (space.total / 20).min(MOST_RESERVE)
 }
 
 fn on_disk(size: u64) -> u64 {

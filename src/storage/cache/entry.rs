@@ -75,6 +75,11 @@ impl CacheFile {
         }
     }
 
+    /// The file, which holds more behind the content.
+    pub(in crate::storage) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
     /// Size of the content, bytes.
     pub fn size(&self) -> u64 {
         self.meta.size

@@ -433,7 +433,8 @@ fn facts_are_shared_by_those_who_open_later() {
     let cache = open(&root, LIMIT);
     assert_eq!(cache.recall(&[1; 16]), None);
     cache.remember([1; 16], 5);
-    cache.remember_all(&[([2; 16], 6), ([3; 16], u64::MAX)]);
+    cache.remember([2; 16], 6);
+    cache.remember([3; 16], u64::MAX);
     let later = open(&root, 0);
     assert_eq!(later.recall(&[1; 16]), Some(5));
     assert_eq!(later.recall(&[2; 16]), Some(6));
@@ -456,7 +457,7 @@ fn the_default_directory_is_where_caches_are() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::base::random::cases(64))]
 
     #[test]
     fn entries_come_back_as_they_were_written(

@@ -1,8 +1,9 @@
 //! What only a file system can do, against both ways of staying below the root.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -60,6 +61,7 @@ behaviours! {
     a_put_over_a_symlink_replaces_the_symlink
     put_if_absent_does_not_follow_symlinks
     directories_are_made_as_needed
+    a_file_without_a_name_changes_nothing_in_the_root
     many_paths_are_answered_in_order
     lists_many_names
     a_root_keeps_its_directory_when_renamed
@@ -351,6 +353,41 @@ fn directories_are_made_as_needed(table: &Table) {
     let error = table.store.put(&deep, Bytes::new());
     assert!(matches!(error, Err(StorageError::Io { .. })), "{error:?}");
     assert!(!table.root().join("x").exists());
+}
+
+fn a_file_without_a_name_changes_nothing_in_the_root(table: &Table) {
+    let look = || {
+        let root = fs::metadata(table.root()).expect("it is there");
+        (
+            root.modified().expect("a time"),
+            names(&table.store, "", None),
+        )
+    };
+    let before = look();
+    let file = match table.store.nameless() {
+        Ok(file) => file,
+        Err(error) => {
+            let kind = error.kind();
+            assert_eq!(kind, std::io::ErrorKind::Unsupported, "{error}");
+            eprintln!("skipped: the file system has no files without a name: {error}");
+            return;
+        }
+    };
+    file.write_all_at(b"content", 3).expect("it can be written");
+    let mut content = [0; 10];
+    file.read_exact_at(&mut content, 0).expect("it can be read");
+    assert_eq!(&content, b"\0\0\0content");
+    assert_eq!(look(), before);
+    // Nor can it get one.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = rustix::fs::linkat(
+        CWD,
+        path.as_str(),
+        CWD,
+        table.root().join("link"),
+        rustix::fs::AtFlags::SYMLINK_FOLLOW,
+    );
+    assert_eq!(link, Err(rustix::io::Errno::NOENT));
 }
 
 fn many_paths_are_answered_in_order(table: &Table) {

@@ -91,6 +91,7 @@ impl Tree {
         let Some(Node::Staged(staged)) = self.nodes.get(entry.attr.ino) else {
             return Err(TreeError::UnknownInode(entry.attr.ino));
         };
+        staged.about_to_open()?;
         let opened = self.opened_staged(&staged, file, access);
         Ok((entry, opened))
     }
@@ -103,7 +104,10 @@ impl Tree {
             return Ok(());
         }
         let _leave = parent.transaction.removing()?;
-        Ok(parent.directory()?.unlink(name)?)
+        let removed = parent.child(name);
+        parent.directory()?.unlink(name)?;
+        self.name_gone(removed.ok().as_ref().map(|(removed, _)| removed));
+        Ok(())
     }
 
     /// Removes an empty directory; in `@staging`, ends a transaction without files.
@@ -148,7 +152,13 @@ impl Tree {
             return MarkerRename::begin(&from.transaction, to, replacing)?.commit();
         }
         let _leave = from.transaction.modify()?;
-        Ok(from_directory.rename(name, to_directory, new_name, replacing)?)
+        let replaced = match replacing {
+            Replacing::Yes => to.child(new_name).ok(),
+            Replacing::No | Replacing::Exchange => None,
+        };
+        from_directory.rename(name, to_directory, new_name, replacing)?;
+        self.name_gone(replaced.as_ref().map(|(replaced, _)| replaced));
+        Ok(())
     }
 
     /// Gives a file another name in its transaction. Counts as one look-up. The marker has no

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use super::{Staged, marker, staged_ino};
+use super::{Staged, marker};
 use crate::staging::Transaction;
 use crate::storage::posix::{self, Access, Seek};
 use crate::tree::nodes::Node;
@@ -21,23 +21,25 @@ const WRITTEN_BACK_FROM: u64 = 1 << 20;
 #[derive(Debug)]
 pub(in crate::tree) struct StagedFile {
     file: Arc<File>,
-    transaction: Arc<Transaction>,
-    inode: u64,
+    staged: Arc<Staged>,
     access: Access,
 }
 
 impl StagedFile {
-    fn new(staged: &Staged, file: File, access: Access) -> StagedFile {
-        let inode = staged.identity.1;
+    /// Of `file`, which the caller has opened after [`Staged::about_to_open`].
+    fn new(staged: &Arc<Staged>, file: File, access: Access) -> StagedFile {
         if access.writes() {
-            staged.transaction.note_writer(inode);
+            staged.transaction.note_writer(staged.identity.1);
         }
         StagedFile {
             file: Arc::new(file),
-            transaction: staged.transaction.clone(),
-            inode,
+            staged: staged.clone(),
             access,
         }
+    }
+
+    fn transaction(&self) -> &Arc<Transaction> {
+        &self.staged.transaction
     }
 
     pub(in crate::tree) fn file(&self) -> &File {
@@ -63,8 +65,9 @@ impl StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         if self.access.writes() {
-            self.transaction.writer_gone(self.inode);
+            self.transaction().writer_gone(self.staged.identity.1);
         }
+        self.staged.closed();
     }
 }
 
@@ -72,7 +75,7 @@ impl Tree {
     /// Opens a staged file.
     pub(in crate::tree) fn open_staged(
         &self,
-        staged: &Staged,
+        staged: &Arc<Staged>,
         access: Access,
     ) -> Result<Opened, TreeError> {
         let node = staged.file()?;
@@ -81,14 +84,15 @@ impl Tree {
             true => Some(staged.transaction.modify()?),
             false => None,
         };
-        let file = node.open(access)?;
+        staged.about_to_open()?;
+        let file = node.open(access).inspect_err(|_| staged.closed())?;
         Ok(self.opened_staged(staged, file, access))
     }
 
-    /// The handle of a staged file.
+    /// The handle of a staged file, opened after [`Staged::about_to_open`].
     pub(in crate::tree) fn opened_staged(
         &self,
-        staged: &Staged,
+        staged: &Arc<Staged>,
         file: File,
         access: Access,
     ) -> Opened {
@@ -127,7 +131,7 @@ impl Tree {
         offset: u64,
     ) -> Result<usize, TreeError> {
         self.with_staged(ino, handle, |file| {
-            let _leave = file.transaction.modify()?;
+            let _leave = file.transaction().modify()?;
             Ok(posix::write_all_at(&file.file, bytes, offset)?)
         })
     }
@@ -141,7 +145,7 @@ impl Tree {
         range: posix::Range,
     ) -> Result<(), TreeError> {
         self.with_staged(ino, handle, |file| {
-            let _leave = file.transaction.modify()?;
+            let _leave = file.transaction().modify()?;
             Ok(posix::allocate(&file.file, flags, range)?)
         })
     }
@@ -164,7 +168,7 @@ impl Tree {
         };
         let source = source.ok_or(TreeError::NotSupported("copying within the disk"))?;
         self.with_staged(ino, to.0, |file| {
-            let _leave = file.transaction.modify()?;
+            let _leave = file.transaction().modify()?;
             let length = length.min(COPIED_AT_ONCE) as usize;
             let copied = posix::copy_range((source, from.1), (&file.file, to.1), length)?;
             Ok(copied)
@@ -206,8 +210,8 @@ impl Tree {
                 OpenFile::Staged(file) if file.access.writes() => Some(file),
                 _ => None,
             })
-            .filter(|file| Arc::ptr_eq(&file.transaction, &staged.transaction))
-            .map(|file| staged_ino(file.inode))
+            .filter(|file| Arc::ptr_eq(file.transaction(), &staged.transaction))
+            .map(|file| file.staged.ino())
             .filter(|written| *written != ino)
             .collect();
         written.sort_unstable();
@@ -220,12 +224,16 @@ impl Tree {
     pub fn fsync(&self, ino: Ino, handle: u64, data_only: bool) -> Result<(), TreeError> {
         match &*self.open_file(handle)? {
             OpenFile::Staged(file) => {
-                if marker::is(&file.transaction, file.inode)? {
-                    let version = file.transaction.commit()?;
+                if marker::is(file.transaction(), file.staged.identity.1)? {
+                    let version = file.transaction().commit()?;
                     tracing::debug!(ino, version, "committed");
                     return Ok(());
                 }
-                Ok(posix::sync(&file.file, data_only)?)
+                let synced = posix::sync(&file.file, data_only);
+                if synced.is_err() {
+                    file.transaction().note_unwritten(&file.file);
+                }
+                Ok(synced?)
             }
             OpenFile::Data(_) | OpenFile::Memory(_) => Ok(()),
         }
