@@ -6,7 +6,7 @@ mod features;
 mod properties;
 mod write;
 
-pub use checkpointing::CheckpointSettings;
+pub use checkpointing::{CheckpointSettings, parse_interval};
 pub use error::ProtocolError;
 pub use features::{ReaderFeature, check_readable};
 pub use properties::{column_mapping_mode, in_commit_timestamps};

@@ -11,6 +11,7 @@ mod hive;
 mod json;
 mod mapping;
 mod parse;
+mod path;
 mod types;
 mod value;
 
@@ -21,5 +22,6 @@ pub use error::SchemaError;
 pub use fingerprint::shape_fingerprint;
 pub use hive::{HIVE_DEFAULT_PARTITION, escape_hive, is_null_partition_value, unescape_hive};
 pub use mapping::MappingMode;
+pub use path::column_path;
 pub use types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
-pub use value::{PartitionValue, days, instant, wall_clock};
+pub use value::{PartitionValue, days, decimal, instant, partition_timestamp, wall_clock};

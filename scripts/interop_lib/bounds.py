@@ -33,7 +33,7 @@ def literals(rows: pa.Table) -> pa.Table | None:
     columns = {}
     for name in rows.column_names:
         values = rows.column(name).drop_null()
-        if len(values) == 0 or not _ordered(values.type) or len(columns) == _MOST_COLUMNS:
+        if len(values) == 0 or not has_order(values.type) or len(columns) == _MOST_COLUMNS:
             continue
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
             continue  # engines place NaN differently
@@ -42,8 +42,8 @@ def literals(rows: pa.Table) -> pa.Table | None:
     return pa.table(columns) if columns else None
 
 
-def _ordered(t: pa.DataType) -> bool:
-    # Booleans have no order in some readers, bytes and nested values neither.
+def has_order(t: pa.DataType) -> bool:
+    """Whether all readers order values of the type: booleans, bytes and nested values are left out."""
     return (
         pa.types.is_integer(t)
         or pa.types.is_floating(t)

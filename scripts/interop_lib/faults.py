@@ -35,6 +35,8 @@ class Specimen:
 
 Writing = Callable[[pa.Table, Path], None]
 
+_ROWS_ALONE = 32
+
 
 def plain(rows: pa.Table, home: Path) -> None:
     """One file as pyarrow writes it, without the Arrow schema, which not every file has."""
@@ -64,6 +66,21 @@ def with_and_without_dictionary(rows: pa.Table, home: Path) -> None:
     """Two files of all rows, of which the first alone has dictionaries; together they are no specimen of rows."""
     for name in ("first", "second"):
         pq.write_table(rows, home / f"{name}.parquet", store_schema=False, use_dictionary=name == "first")
+
+
+def without_dictionary(rows: pa.Table, home: Path) -> None:
+    """One file without dictionaries."""
+    pq.write_table(rows, home / "rows.parquet", store_schema=False, use_dictionary=False)
+
+
+def structs_in_front(rows: pa.Table, home: Path) -> None:
+    """A file for each of the first rows, and one for the others; structs come before all other columns."""
+    front = [f.name for f in rows.schema if pa.types.is_struct(f.type)]
+    rows = rows.select(front + [name for name in rows.column_names if name not in front])
+    for i in range(min(len(rows), _ROWS_ALONE)):
+        pq.write_table(rows.slice(i, 1), home / f"{i}.parquet", store_schema=False)
+    if len(rows) > _ROWS_ALONE:
+        pq.write_table(rows.slice(_ROWS_ALONE), home / "rest.parquet", store_schema=False)
 
 
 def two_level_lists(rows: pa.Table, home: Path) -> None:
@@ -351,5 +368,21 @@ FAULTS = [
         {"type": "array", "elementType": "integer", "containsNull": False},
         [[0, 1], None],
         two_level_lists,
+    ),
+    Fault(
+        "fastparquet",
+        "fastparquet takes lists of texts without dictionary for texts or nulls",
+        lambda t: nested(t) and contains("string", "binary")(t),
+        {"type": "array", "elementType": "string", "containsNull": True},
+        [["a"], None],
+        without_dictionary,
+    ),
+    Fault(
+        "fastparquet",
+        "fastparquet, behind a struct, looks for the nulls of a number in the statistics of another column",
+        lambda t: nested(t) and t["type"] == "struct",
+        _POINT,
+        [{"x": 1}, {"x": None}],
+        structs_in_front,
     ),
 ]

@@ -79,7 +79,7 @@ def _check_refused(case: Case, deltafs: Deltafs, report: Report, compared: Compa
     try:
         unreadable = deltafs.detail(case.path).get("unreadable")
     except Failed as e:
-        _check_refusal(report, what, case.refused, e)
+        _refused_for(report, what, case.refused, e)
     else:
         good = isinstance(unreadable, str) and bool(re.search(case.refused, unreadable))
         report.check(good, what, f"answers without `unreadable` speaking of /{case.refused}/: {unreadable!r}")
@@ -89,12 +89,12 @@ def _expect_failure(report: Report, what: str, pattern: str, command: Any, *argu
     try:
         answer = command(*arguments)
     except Failed as e:
-        _check_refusal(report, what, pattern, e)
+        _refused_for(report, what, pattern, e)
         return
     report.fail(what, f"accepted, expected a refusal that speaks of /{pattern}/; got {str(answer)[:120]}")
 
 
-def _check_refusal(report: Report, what: str, pattern: str, error: Failed) -> None:
+def _refused_for(report: Report, what: str, pattern: str, error: Failed) -> None:
     text = error.stderr.strip()
     report.check(error.code == 1, what, f"refused with exit code {error.code}, expected 1: {text}")
     report.check(bool(re.search(pattern, text)), what, f"the refusal does not speak of /{pattern}/: {text!r}")
@@ -200,6 +200,15 @@ def _compare_lists(report: Report, what: str, wanted: Counter, got: Counter) -> 
     )
 
 
+def _check_refusal(case: Case, refusal: Failed, report: Report, what: str) -> None:
+    """A command may refuse what the case says, with the reason."""
+    if case.may_refuse is None:
+        report.fail(what, str(refusal))
+    else:
+        given = bool(re.search(case.may_refuse, refusal.stderr))
+        report.check(given, what, f"refused without a reason: {refusal.stderr.strip()!r}")
+
+
 # ---- deltafs files -------------------------------------------------------------------------------------------------
 
 _Listed = tuple[str, int, int, tuple[tuple[str, str | None], ...], str | None, int | None]
@@ -212,12 +221,7 @@ def _check_files(
     try:
         listed = deltafs.files(f"{case.path}@v{snapshot.version}")
     except Failed as e:
-        if case.may_refuse is not None:
-            report.check(
-                bool(re.search(case.may_refuse, e.stderr)), what, f"refused without a reason: {e.stderr.strip()!r}"
-            )
-            return
-        report.fail(what, str(e))
+        _check_refusal(case, e, report, what)
         return
     wanted = Counter(_of_replay(case.path, snapshot, f) for f in snapshot.files.values())
     got = Counter(_of_deltafs(case.path, f) for f in listed)
@@ -292,12 +296,7 @@ def _check_detail(case: Case, log: Log, snapshot: Snapshot, deltafs: Deltafs, re
     try:
         got = deltafs.detail(f"{case.path}@v{snapshot.version}")
     except Failed as e:
-        if case.may_refuse is not None:
-            report.check(
-                bool(re.search(case.may_refuse, e.stderr)), what, f"refused without a reason: {e.stderr.strip()!r}"
-            )
-            return
-        report.fail(what, str(e))
+        _check_refusal(case, e, report, what)
         return
     features = {*(snapshot.protocol.get("readerFeatures") or []), *(snapshot.protocol.get("writerFeatures") or [])}
     wanted = {

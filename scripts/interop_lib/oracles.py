@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +28,18 @@ class Refused(Exception):
 
 def _refused(error: BaseException) -> Refused:
     text = " ".join(str(error).split())
-    return Refused(f"{type(error).__name__}: {text[:160]}")
+    return Refused(f"{type(error).__name__}: {text[:300]}")
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Makes `Refused` of whatever a reader raises, the panics of Rust ones too, which are no `Exception`."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as e:
+        raise _refused(e) from e
 
 
 @dataclass(frozen=True)
@@ -162,14 +175,8 @@ def kernel_rows(table: Path, version: int) -> pa.Table:
     """delta-kernel-rs (polars-deltalake): the rows of a version, in the table's own columns and order."""
     import polars_deltalake
 
-    try:
+    with refusing():
         frame: pl.DataFrame = polars_deltalake.read_delta(str(table), version=version)
-    except Exception as e:
-        raise _refused(e) from e
-    except BaseException as e:  # a panic of the Rust side derives from BaseException
-        if isinstance(e, (KeyboardInterrupt, SystemExit)):
-            raise
-        raise _refused(e) from e
     return frame.to_arrow()
 
 

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 
 from . import oracles
+from .bounds import has_order
 from .environments import ROOT
-from .oracles import Refused
+from .oracles import Refused, refusing
 from .replay import Log
 
 _OPERATORS = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}
@@ -50,7 +51,7 @@ def questions(rows: pa.Table) -> list[Question]:
         column = rows.column(name)
         if not pa.types.is_nested(column.type):
             out.append(Question(name, "is null", None, column.null_count))
-        if not _ordered(column.type):
+        if not has_order(column.type):
             continue
         values = column.drop_null()
         signs = list(_OPERATORS)
@@ -76,17 +77,6 @@ def questions(rows: pa.Table) -> list[Question]:
                     kept = pc.sum(_OPERATORS[sign](column, values[at])).as_py() or 0
                     out.append(Question(name, sign, values[at], kept))
     return out
-
-
-def _ordered(t: pa.DataType) -> bool:
-    return (
-        pa.types.is_integer(t)
-        or pa.types.is_floating(t)
-        or pa.types.is_decimal(t)
-        or pa.types.is_date(t)
-        or pa.types.is_timestamp(t)
-        or pa.types.is_string(t)
-    )
 
 
 class Peer(ABC):
@@ -117,18 +107,14 @@ class DeltaRs(Peer):
         return QueryBuilder().register("t", DeltaTable(str(table), version=version))
 
     def rows(self, table: Path, version: int) -> pa.Table:
-        try:
+        with refusing():
             return pa.table(self._table(table, version).execute("SELECT * FROM t").read_all())
-        except Exception as e:
-            raise _refused(e) from e
 
     def counts(self, table: Path, version: int, asked: list[Question]) -> list[int]:
-        try:
+        with refusing():
             query = self._table(table, version)
             texts = ["SELECT count(*) n FROM t WHERE " + sql(q, '"', _datafusion_type) for q in asked]
             return [pa.table(query.execute(text).read_all()).column(0)[0].as_py() for text in texts]
-        except Exception as e:
-            raise _refused(e) from e
 
 
 class Kernel(Peer):
@@ -140,18 +126,12 @@ class Kernel(Peer):
     def counts(self, table: Path, version: int, asked: list[Question]) -> list[int]:
         import polars_deltalake
 
-        try:
+        with refusing():
             frame: pl.LazyFrame = polars_deltalake.scan_delta(str(table), version=version)
             return [
                 frame.filter(_polars(q)).select(pl.len()).collect().item() if _survives_json(q) else q.kept
                 for q in asked
             ]
-        except Exception as e:
-            raise _refused(e) from e
-        except BaseException as e:  # a panic of the Rust side derives from BaseException
-            if isinstance(e, (KeyboardInterrupt, SystemExit)):
-                raise
-            raise _refused(e) from e
 
 
 class DuckDb(Peer):
@@ -221,10 +201,6 @@ class Sail(Peer):
         except subprocess.TimeoutExpired:
             self._child.kill()
         self._log.close()
-
-
-def _refused(error: BaseException) -> Refused:
-    return Refused(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
 
 
 # ---- filters as text -------------------------------------------------------------------------------------------------

@@ -142,3 +142,63 @@ def legacy_decimals(root: Path) -> None:
     gone = [deleted(f, dv.inline([0, 3])) for f in files]
     table.commit(*(table.remove(f) for f in files), *gone, operation="DELETE")
     table.expect(pa.concat_tables([without(t, [0, 3]) for t in (rows, rows, partly, rows)]))
+
+
+@recipe()
+def legacy_calendar(root: Path) -> None:
+    """Dates and instants in the calendar of Spark before 3.0, Julian until 1582, as Databricks marks them; then deletions."""
+    table = Handmade(root)
+    utc = pa.timestamp("us", "UTC")
+    day = 86_400_000_000
+    # 0001-01-01, 1500-02-29 (which ISO 8601 takes for 1500-03-01), 1582-10-04, 1582-10-15 and 2024-02-29.
+    old = [-719_164, -171_596, -141_428, -141_427, None, 19_782]
+    new = [-719_162, -171_605, -141_438, -141_427, None, 19_782]
+    nested = [field("day", "date"), field("at", "timestamp")]
+    fields = [
+        field("id", "long"),
+        field("day", "date"),
+        field("at", "timestamp"),
+        field("was", "timestamp"),
+        field("wall", "timestamp_ntz"),
+        field("all", {"type": "array", "elementType": {"type": "struct", "fields": nested}, "containsNull": True}),
+        field("p", "date"),
+    ]
+
+    def rows(days: list[int | None], *, converted: bool) -> pa.Table:
+        micros = [None if d is None else d * day + 1 for d in days]
+        # Instants without a zone are in no calendar.
+        walls = [None if d is None or d == old[0] else d * day + 1 for d in old]
+        inner = pa.struct([("day", pa.int32()), ("at", pa.int64())])
+        # Without the first, which Python has no date for when a reader takes it for one of ISO 8601.
+        pairs = [[{"day": d, "at": m}, None] if d != days[0] else [] for d, m in zip(days, micros, strict=True)]
+        table = pa.table(
+            {
+                "id": pa.array(range(6), pa.int64()),
+                "day": pa.array(days, pa.int32()).cast(pa.date32()),
+                "at": pa.array(micros, pa.int64()).cast(utc),
+                "was": pa.array(micros, pa.int64()).cast(utc),
+                "wall": pa.array(walls, pa.int64()).cast(pa.timestamp("us")),
+                "all": pa.array(pairs, pa.list_(inner)).cast(
+                    pa.list_(pa.struct([("day", pa.date32()), ("at", utc)]))
+                ),
+            }
+        )
+        partition = pa.array([-719_162] * 6, pa.int32()).cast(pa.date32())
+        return table.append_column("p", partition) if converted else table
+
+    marks = {
+        "org.apache.spark.version": "3.5.0",
+        "org.apache.spark.timeZone": "Etc/UTC",
+        "org.apache.spark.legacyDateTime": "",
+        "org.apache.spark.legacyINT96": "",
+    }
+    stored = rows(old, converted=False).replace_schema_metadata(marks)
+    config = _ON
+    features = table.protocol(features=["deletionVectors", "timestampNtz"])
+    table.commit(features, table.metadata(fields, ["p"], config))
+    file = table.write(stored, values={"p": "0001-01-01"})
+    table.commit(file)
+    read = rows(new, converted=True)
+    table.expect(read)
+    table.commit(table.remove(file), deleted(file, dv.inline([1, 5])), operation="DELETE")
+    table.expect(without(read, [1, 5]))

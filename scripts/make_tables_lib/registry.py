@@ -60,6 +60,7 @@ def recipes() -> list[Recipe]:
         encodings,
         evolution,
         features,
+        foreign,
         legacy,
         names,
         partitions,

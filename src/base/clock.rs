@@ -22,6 +22,14 @@ pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
 
+/// A time as RFC 3339 in UTC with milliseconds.
+pub fn rfc3339(ms: TimestampMs) -> String {
+    match jiff::Timestamp::from_millisecond(ms) {
+        Ok(time) => format!("{time:.3}"),
+        Err(_) => format!("{ms} ms"),
+    }
+}
+
 /// `time` in milliseconds since the epoch, rounded down; saturates at the ends of `i64`.
 pub fn system_time_to_ms(time: SystemTime) -> TimestampMs {
     match time.duration_since(UNIX_EPOCH) {

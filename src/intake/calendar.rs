@@ -4,14 +4,13 @@
 
 use super::IntakeError;
 use super::columns::{Column, Shape};
-use crate::parquet::{Annotation, Footer, Node, NodeKind, TimeUnit};
+use crate::parquet::{Footer, Node, NodeKind, PhysicalType};
 
-/// The key by which Spark marks a file whose dates and instants are such.
+/// The key by which Spark marks a file whose dates and instants are such; older versions, which the
+/// file names, do not mark it.
 const DATES: &str = "org.apache.spark.legacyDateTime";
 /// The same for instants stored as INT96.
 const INT96: &str = "org.apache.spark.legacyINT96";
-/// 1582-10-15, from which on a date is the same day in both calendars, in days.
-const SAME_DATES: i64 = -141_427;
 /// 1900-01-01T00:00:00Z, from which on an instant is the same in both, in every time zone, in
 /// microseconds.
 const SAME_INSTANTS: i64 = -2_208_988_800_000_000;
@@ -23,7 +22,7 @@ pub(super) fn check(
     footer: &Footer,
     columns: &[Column<'_>],
 ) -> Result<(), IntakeError> {
-    if footer.key_value(DATES).is_none() {
+    if !footer.old_calendar().dates {
         return Ok(());
     }
     for column in columns {
@@ -39,7 +38,7 @@ pub(super) fn check(
 
 /// Whether an INT96 value, in microseconds since the epoch, may mean another instant.
 pub(super) fn is_old_int96(micros: i64, footer: &Footer) -> bool {
-    micros < SAME_INSTANTS && footer.key_value(INT96).is_some()
+    micros < SAME_INSTANTS && footer.old_calendar().int96
 }
 
 /// That a column holds such INT96 values.
@@ -57,18 +56,12 @@ fn legacy(file: &str, column: &str, key: &'static str) -> IntakeError {
 
 /// Whether all dates and instants below a node are proven to be the same in both calendars.
 fn is_recent(node: &Node, footer: &Footer) -> bool {
-    let NodeKind::Leaf { leaf, .. } = &node.kind else {
-        return node.children().iter().all(|child| is_recent(child, footer));
-    };
-    let bound = match node.annotation {
-        Annotation::Date => SAME_DATES,
-        Annotation::Timestamp { utc: true, unit } | Annotation::LegacyTimestamp(unit) => match unit
-        {
-            TimeUnit::Millis => SAME_INSTANTS / 1_000,
-            TimeUnit::Micros => SAME_INSTANTS,
-            TimeUnit::Nanos => SAME_INSTANTS * 1_000,
-        },
-        _ => return true,
-    };
-    footer.is_at_least(*leaf, bound)
+    match node.kind {
+        NodeKind::Leaf {
+            physical: PhysicalType::Int96,
+            ..
+        } => true,
+        NodeKind::Leaf { .. } => !footer.may_be_old(node),
+        NodeKind::Group(_) => node.children().iter().all(|child| is_recent(child, footer)),
+    }
 }

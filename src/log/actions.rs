@@ -1,15 +1,17 @@
 //! The actions of the log (PROTOCOL.md, "Actions"), as far as readers need their fields.
 //! Unknown fields and unknown actions are ignored, as "Protocol Evolution" demands.
 
+mod values;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::base::clock::TimestampMs;
+use values::{null_as_default, properties};
+pub(super) use values::{partition_values, whole, whole_or_null};
 
 /// `metaData` (PROTOCOL.md, "Change Metadata").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +36,11 @@ pub struct Metadata {
     #[serde(default, deserialize_with = "null_as_default")]
     pub partition_columns: Vec<String>,
     /// When this action was made, milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub created_time: Option<TimestampMs>,
     /// Table properties.
     #[serde(default, deserialize_with = "properties")]
@@ -47,7 +53,7 @@ pub struct Format {
     /// `parquet` in every table that Delta Lake since 0.3 makes.
     pub provider: String,
     /// Options of the provider.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "properties")]
     pub options: BTreeMap<String, String>,
 }
 
@@ -122,9 +128,10 @@ pub struct Add<'a> {
     )]
     pub partition_values: PartitionValues<'a>,
     /// Size of the data file, bytes.
+    #[serde(deserialize_with = "whole")]
     pub size: i64,
     /// When the logical file was made, milliseconds since the epoch.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub modification_time: TimestampMs,
     /// The deletion vector of the logical file.
     #[serde(default)]
@@ -152,7 +159,11 @@ pub struct SetTransaction {
     /// How far it has come.
     pub version: i64,
     /// When, milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub last_updated: Option<TimestampMs>,
 }
 
@@ -227,66 +238,4 @@ pub struct ActionLine<'a> {
     /// `sidecar`, in V2 checkpoints only.
     #[serde(default)]
     pub sidecar: Option<Sidecar>,
-}
-
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-/// A null property says as much as an absent one.
-fn properties<'de, D>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let properties: Option<BTreeMap<String, Option<String>>> = Option::deserialize(deserializer)?;
-    Ok(properties
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect())
-}
-
-/// A string that borrows from the input where it has no escapes.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-pub(super) fn partition_values<'de, D>(deserializer: D) -> Result<PartitionValues<'de>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    struct Pairs;
-
-    impl<'de> Visitor<'de> for Pairs {
-        type Value = PartitionValues<'de>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a map from column names to strings or null")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut pairs = Vec::new();
-            while let Some((Text(column), value)) = map.next_entry::<_, Option<Text<'de>>>()? {
-                pairs.push((column, value.map(|Text(value)| value)));
-            }
-            Ok(pairs)
-        }
-
-        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-            Ok(Vec::new())
-        }
-
-        fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
-            Ok(Vec::new())
-        }
-
-        fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-            d.deserialize_map(Pairs)
-        }
-    }
-
-    deserializer.deserialize_option(Pairs)
 }

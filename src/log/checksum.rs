@@ -1,5 +1,5 @@
-//! Version checksum files: a cross-check of what replay found, and of what was committed (PROTOCOL.md, "Version Checksum
-//! File").
+//! Version checksum files: a cross-check of what replay found, and of what was committed
+//! (PROTOCOL.md, "Version Checksum File").
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use self::canonical::canonical;
 use super::checkpoint::write::WrittenCheckpoint;
-use super::{LogError, log_path};
+use super::names::LogName;
+use super::{LOG_DIR, LogError, log_path};
 use crate::base::Version;
 use crate::storage::Store;
 
@@ -22,8 +23,9 @@ struct Pointer {
     version: Version,
 }
 
-/// Points readers to `checkpoint` of `version`, unless they are pointed to a newer one already.
-/// Answers whether the pointer was written.
+/// Points readers to `checkpoint` of `version`, unless they are pointed to a newer one already that
+/// is there: some readers cannot read a table whose pointer names a checkpoint that is not. Answers
+/// whether the pointer was written.
 ///
 /// The file is replaced whole. Two writers that do so at once may leave the older of their two
 /// checkpoints named, which is as right, if less of a help.
@@ -35,7 +37,16 @@ pub fn point_to(
     let path = log_path(LAST_CHECKPOINT);
     match store.get(&path) {
         Ok(bytes) => match serde_json::from_slice::<Pointer>(&bytes) {
-            Ok(pointer) if pointer.version > version => return Ok(false),
+            Ok(pointer) if pointer.version > version => {
+                if has_checkpoint(store, pointer.version)? {
+                    return Ok(false);
+                }
+                tracing::info!(
+                    %path,
+                    version = pointer.version,
+                    "the pointer names a checkpoint that is not there, and is replaced"
+                );
+            }
             Ok(_) => {}
             Err(error) => {
                 tracing::debug!(%path, %error, "the pointer is not readable and is replaced");
@@ -46,6 +57,23 @@ pub fn point_to(
     }
     store.put(&path, pointer_to(version, checkpoint))?;
     Ok(true)
+}
+
+/// Whether there is a checkpoint of a version, or part of one.
+fn has_checkpoint(store: &dyn Store, version: Version) -> Result<bool, LogError> {
+    // In the order of names, what begins with the version's digits comes behind the digits.
+    let after = format!("{version:020}");
+    let names = store.list_names(LOG_DIR, Some(&after))?;
+    let begins = names.iter().take_while(|name| name.starts_with(&after));
+    let mut parsed = begins.filter_map(|name| LogName::parse(name));
+    Ok(parsed.any(|name| {
+        matches!(
+            name,
+            LogName::ClassicCheckpoint(_)
+                | LogName::CheckpointPart { .. }
+                | LogName::UuidCheckpoint { .. }
+        )
+    }))
 }
 
 fn pointer_to(version: Version, checkpoint: &WrittenCheckpoint) -> Bytes {

@@ -75,59 +75,13 @@ pub struct RemoveFile {
     pub tags: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// An action to write.
-#[derive(Debug, Clone, PartialEq)]
-pub enum NewAction {
-    /// `commitInfo`.
-    CommitInfo(Map<String, Value>),
-    /// `protocol`.
-    Protocol(Protocol),
-    /// `metaData`.
-    Metadata(Metadata),
-    /// `txn`.
-    Transaction(SetTransaction),
-    /// `domainMetadata`.
-    Domain(DomainMetadata),
-    /// `add`.
-    Add(AddFile),
-    /// `remove`.
-    Remove(RemoveFile),
-}
-
-/// The content of a commit file: one action a line, each a JSON object. `commitInfo` comes first,
-/// as in-commit timestamps demand (PROTOCOL.md, "Writer Requirements for In-Commit Timestamps");
-/// the others keep their order.
-pub fn encode_commit(actions: &[NewAction]) -> Bytes {
-    let is_info = |action: &&NewAction| matches!(action, NewAction::CommitInfo(_));
-    let mut lines = CommitLines::default();
-    for action in actions
-        .iter()
-        .filter(is_info)
-        .chain(actions.iter().filter(|action| !is_info(action)))
-    {
-        lines.push(action);
-    }
-    lines.into_bytes()
-}
-
-/// The lines of a commit file in the making.
+/// The lines of a commit file in the making: one action a line, each a JSON object. `commitInfo` is to
+/// come first, as in-commit timestamps demand (PROTOCOL.md, "Writer Requirements for In-Commit
+/// Timestamps").
 #[derive(Debug, Clone, Default)]
 pub struct CommitLines(Vec<u8>);
 
 impl CommitLines {
-    /// Adds an action.
-    pub fn push(&mut self, action: &NewAction) {
-        match action {
-            NewAction::CommitInfo(info) => self.line("commitInfo", info),
-            NewAction::Protocol(protocol) => self.protocol(protocol),
-            NewAction::Metadata(metadata) => self.metadata(metadata),
-            NewAction::Transaction(transaction) => self.transaction(transaction),
-            NewAction::Domain(domain) => self.domain(domain),
-            NewAction::Add(add) => self.add(add),
-            NewAction::Remove(remove) => self.remove(remove),
-        }
-    }
-
     /// Adds a `commitInfo`.
     pub fn commit_info(&mut self, info: &Map<String, Value>) {
         self.line("commitInfo", info);
@@ -220,15 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_one_action_a_line_and_commit_info_comes_first() {
+    fn a_commit_is_one_action_a_line() {
         let mut info = Map::new();
         info.insert("operation".to_owned(), json!("WRITE"));
-        let commit = encode_commit(&[
-            NewAction::Add(add("p=a%0A/f.parquet")),
-            NewAction::CommitInfo(info),
-        ]);
+        let mut commit = CommitLines::default();
+        commit.commit_info(&info);
+        commit.add(&add("p=a%0A/f.parquet"));
         assert_eq!(
-            parsed(&commit),
+            parsed(&commit.into_bytes()),
             [
                 json!({"commitInfo": {"operation": "WRITE"}}),
                 json!({"add": {
@@ -245,54 +198,53 @@ mod tests {
 
     #[test]
     fn fields_that_are_not_there_are_left_out() {
-        let commit = encode_commit(&[
-            NewAction::Protocol(Protocol {
-                min_reader_version: 1,
-                min_writer_version: 2,
-                reader_features: None,
-                writer_features: None,
+        let mut commit = CommitLines::default();
+        commit.protocol(&Protocol {
+            min_reader_version: 1,
+            min_writer_version: 2,
+            reader_features: None,
+            writer_features: None,
+        });
+        commit.metadata(&Metadata {
+            id: "1".to_owned(),
+            name: None,
+            description: None,
+            format: Format::default(),
+            schema_string: "{}".to_owned(),
+            partition_columns: Vec::new(),
+            created_time: None,
+            configuration: BTreeMap::new(),
+        });
+        commit.transaction(&SetTransaction {
+            app_id: "app".to_owned(),
+            version: 3,
+            last_updated: None,
+        });
+        commit.domain(&DomainMetadata {
+            domain: "d".to_owned(),
+            configuration: "{}".to_owned(),
+            removed: false,
+        });
+        commit.remove(&RemoveFile {
+            path: "f".to_owned(),
+            deletion_timestamp: 7,
+            data_change: false,
+            extended_file_metadata: true,
+            partition_values: BTreeMap::new(),
+            size: 1,
+            deletion_vector: Some(DeletionVectorDescriptor {
+                storage_type: "i".to_owned(),
+                path_or_inline_dv: "x".to_owned(),
+                offset: None,
+                size_in_bytes: 1,
+                cardinality: 1,
             }),
-            NewAction::Metadata(Metadata {
-                id: "1".to_owned(),
-                name: None,
-                description: None,
-                format: Format::default(),
-                schema_string: "{}".to_owned(),
-                partition_columns: Vec::new(),
-                created_time: None,
-                configuration: BTreeMap::new(),
-            }),
-            NewAction::Transaction(SetTransaction {
-                app_id: "app".to_owned(),
-                version: 3,
-                last_updated: None,
-            }),
-            NewAction::Domain(DomainMetadata {
-                domain: "d".to_owned(),
-                configuration: "{}".to_owned(),
-                removed: false,
-            }),
-            NewAction::Remove(RemoveFile {
-                path: "f".to_owned(),
-                deletion_timestamp: 7,
-                data_change: false,
-                extended_file_metadata: true,
-                partition_values: BTreeMap::new(),
-                size: 1,
-                deletion_vector: Some(DeletionVectorDescriptor {
-                    storage_type: "i".to_owned(),
-                    path_or_inline_dv: "x".to_owned(),
-                    offset: None,
-                    size_in_bytes: 1,
-                    cardinality: 1,
-                }),
-                base_row_id: None,
-                default_row_commit_version: None,
-                tags: None,
-            }),
-        ]);
+            base_row_id: None,
+            default_row_commit_version: None,
+            tags: None,
+        });
         assert_eq!(
-            parsed(&commit),
+            parsed(&commit.into_bytes()),
             [
                 json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}),
                 json!({"metaData": {

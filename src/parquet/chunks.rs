@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::schema::LeafShape;
+use super::leaves::LeafShape;
 use super::thrift::{Damage, Field, Kind, Reader};
 use super::{Footer, ParquetError};
 

@@ -6,21 +6,14 @@ use ::parquet::arrow::parquet_to_arrow_schema;
 use ::parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
+use super::calendar;
 use super::footer::Footer;
-use super::schema::{Annotation, Node, NodeKind, TimeUnit};
+use super::schema::Node;
 
 /// The Arrow schema that Arrow writers keep in a file.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 /// The metadata of the data frame that pandas keeps in a file.
 const PANDAS: &str = "pandas";
-/// What Spark marks files with whose dates and instants are in the calendar it used before 3.0:
-/// Julian until 1582, as java.sql.Timestamp has it.
-const LEGACY_CALENDAR: &str = "org.apache.spark.legacyDateTime";
-/// 1582-10-15, from which on a date is the same day in both calendars, in days.
-const SAME_DATES: i64 = -141_427;
-/// 1900-01-01T00:00:00Z, from which on an instant is the same in both, in every time zone, in
-/// seconds.
-const SAME_INSTANTS: i64 = -2_208_988_800;
 /// The field metadata that turns an Arrow field into one of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
 
@@ -43,9 +36,9 @@ impl Footer {
     ///   the same (`large_string` for `string` is only that), such as a duration, a dictionary, an
     ///   extension type or a time zone other than UTC.
     /// - `pandas` (pandas): columns that become the index.
-    /// - `org.apache.spark.legacyDateTime` (Spark): dates and instants in an older calendar, which
-    ///   Spark converts and nobody else does; harmless where statistics prove that all are recent
-    ///   enough to be the same.
+    /// - `org.apache.spark.version` and `org.apache.spark.legacyDateTime` (Spark): dates and instants
+    ///   in an older calendar, which Spark converts and nobody else does; harmless where statistics
+    ///   prove that all are recent enough to be the same.
     pub fn misleading_hint(&self) -> Option<ReaderHint> {
         self.misleading_arrow_schema()
             .or_else(|| self.misleading_pandas())
@@ -101,10 +94,12 @@ impl Footer {
     }
 
     fn misleading_calendar(&self) -> Option<ReaderHint> {
-        self.key_value(LEGACY_CALENDAR)?;
         let column = calendar_differs(self, self.columns(), "")?;
         Some(ReaderHint {
-            key: LEGACY_CALENDAR,
+            key: match self.key_value(calendar::DATES) {
+                Some(_) => calendar::DATES,
+                None => calendar::VERSION,
+            },
             column,
             effect: "other days for dates before 1582, and other times before 1900".to_owned(),
         })
@@ -119,21 +114,10 @@ fn calendar_differs(footer: &Footer, nodes: &[Node], parent: &str) -> Option<Str
             "" => node.name.clone(),
             _ => format!("{parent}.{}", node.name),
         };
-        let NodeKind::Leaf { leaf, .. } = node.kind else {
-            return calendar_differs(footer, node.children(), &column);
-        };
-        let bound = match node.annotation {
-            Annotation::Date => SAME_DATES,
-            Annotation::Timestamp { utc: true, unit } | Annotation::LegacyTimestamp(unit) => {
-                match unit {
-                    TimeUnit::Millis => SAME_INSTANTS * 1_000,
-                    TimeUnit::Micros => SAME_INSTANTS * 1_000_000,
-                    TimeUnit::Nanos => SAME_INSTANTS * 1_000_000_000,
-                }
-            }
-            _ => return None,
-        };
-        (!footer.is_at_least(leaf, bound)).then_some(column)
+        match footer.may_be_old(node) {
+            true => Some(column),
+            false => calendar_differs(footer, node.children(), &column),
+        }
     })
 }
 

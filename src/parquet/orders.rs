@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Footer;
-use super::schema::LeafShape;
+use super::leaves::LeafShape;
 use super::thrift::{Kind, Reader, write_list};
 
 /// A `ColumnOrder` that is `TYPE_ORDER`: field 1 of the union, an empty struct.

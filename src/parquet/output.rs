@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use super::{Annotation, PhysicalType, Repetition};
+use super::{Annotation, Node, NodeKind, PhysicalType, Repetition};
 
 /// One column or part of a column of a presented file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,28 @@ pub struct OutputNode {
     pub annotation: Annotation,
     /// What stands behind it.
     pub kind: OutputKind,
+}
+
+impl OutputNode {
+    /// A node of the file with all below it, as it is. The annotations may be ones that cannot be
+    /// written.
+    pub fn copy_of(node: &Node) -> OutputNode {
+        OutputNode {
+            name: node.name.clone(),
+            id: node.id,
+            repetition: node.repetition,
+            annotation: node.annotation,
+            kind: match &node.kind {
+                NodeKind::Leaf { physical, leaf } => OutputKind::Leaf {
+                    physical: *physical,
+                    source: LeafSource::Original(*leaf),
+                },
+                NodeKind::Group(children) => {
+                    OutputKind::Group(children.iter().map(OutputNode::copy_of).collect())
+                }
+            },
+        }
+    }
 }
 
 /// What stands behind a node of a presented file.
@@ -77,6 +99,8 @@ pub enum LeafSource {
 pub enum Conversion {
     /// INT32 to INT64.
     Int32ToInt64,
+    /// INT32 without a sign to INT64.
+    Unsigned32ToInt64,
     /// INT32 to DOUBLE.
     Int32ToDouble,
     /// FLOAT to DOUBLE.
@@ -97,6 +121,24 @@ pub enum Conversion {
         /// Digits added behind the point.
         shift: u8,
     },
+    /// An integer without a sign stored as INT32 or INT64, times 10^`shift`, to a decimal as that of
+    /// [`Conversion::Decimal`].
+    UnsignedToDecimal {
+        /// Digits added behind the point.
+        shift: u8,
+    },
+    /// Bytes of a fixed length to BYTE_ARRAY.
+    FixedToByteArray,
+    /// Days of the calendar that Spark used before 3.0 to those that are called alike.
+    OldDays,
+    /// The same for instants, INT64 microseconds.
+    OldMicros,
+    /// [`Conversion::OldDays`], then [`Conversion::DaysToMicros`].
+    OldDaysToMicros,
+    /// [`Conversion::MillisToMicros`], then [`Conversion::OldMicros`].
+    OldMillisToMicros,
+    /// [`Conversion::Int96ToMicros`], then [`Conversion::OldMicros`].
+    OldInt96ToMicros,
 }
 
 /// One row group of a presented file.

@@ -1,5 +1,6 @@
-//! Pages of a column chunk: whether their headers claim more than such pages can hold. A decoder
-//! that believes a header reserves what it claims, and a reservation that fails ends the process.
+//! Pages of a column chunk: whether their headers claim more than such pages can hold, and whether
+//! they are there at all. A decoder that believes a header reserves what it claims, and a
+//! reservation that fails ends the process.
 
 use bytes::Bytes;
 
@@ -42,15 +43,63 @@ pub fn check_pages(
 /// (`Encoding`).
 pub(super) fn page_encodings(
     limits: ChunkLimits,
-    mut read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+    read: impl FnMut(u64, usize) -> Result<Bytes, String>,
     mut data_page: impl FnMut(i32),
+) -> Result<(), String> {
+    each_page(limits.length, read, |header, at| {
+        header
+            .check(limits, limits.length - at)
+            .map_err(|problem| format!("the page at {at} of its column chunk {problem}"))?;
+        if let Some(encoding) = header.encoding {
+            data_page(encoding);
+        }
+        Ok(true)
+    })
+}
+
+/// Whether a column chunk of `length` bytes has data pages of `num_values` values, by the headers of
+/// all pages. What is in a page is not looked at. `read` is as in [`check_pages`].
+pub fn check_values(
+    length: u64,
+    num_values: u64,
+    read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+) -> Result<(), String> {
+    let mut found: u64 = 0;
+    each_page(length, read, |header, at| {
+        if !header.is_page {
+            return Err(format!("at {at} of its column chunk is no page"));
+        }
+        if header.length + header.compressed > length - at {
+            return Err(format!(
+                "the page at {at} of its column chunk claims {} bytes, of which there are {}",
+                header.length + header.compressed,
+                length - at
+            ));
+        }
+        found = found.saturating_add(header.data_values.unwrap_or(0));
+        Ok(found < num_values)
+    })?;
+    match found == num_values {
+        true => Ok(()),
+        false => Err(format!(
+            "its pages have {found} values, and the footer counts {num_values}"
+        )),
+    }
+}
+
+/// Gives `visit` the header of each page of a column chunk, with where it is in it, as long as it
+/// says that more are wanted.
+fn each_page(
+    chunk: u64,
+    mut read: impl FnMut(u64, usize) -> Result<Bytes, String>,
+    mut visit: impl FnMut(&PageHeader, u64) -> Result<bool, String>,
 ) -> Result<(), String> {
     let mut at = 0;
     let mut window = (0, Bytes::new());
-    while at < limits.length {
+    while at < chunk {
         let mut wanted = WINDOW;
         let header = loop {
-            let length = wanted.min(limits.length - at);
+            let length = wanted.min(chunk - at);
             let (start, bytes) = &window;
             if at < *start || at + length > start + bytes.len() as u64 {
                 // At most MAX_HEADER, so it fits.
@@ -63,11 +112,8 @@ pub(super) fn page_encodings(
                 Err(Damage(problem)) => return Err(format!("the page header at {at}: {problem}")),
             }
         };
-        header
-            .check(limits, limits.length - at)
-            .map_err(|problem| format!("the page at {at} of its column chunk {problem}"))?;
-        if let Some(encoding) = header.encoding {
-            data_page(encoding);
+        if !visit(&header, at)? {
+            break;
         }
         at += header.length + header.compressed;
     }
@@ -82,6 +128,10 @@ struct PageHeader {
     compressed: u64,
     dictionary_values: u64,
     encoding: Option<i32>,
+    /// Values and nulls of a data page.
+    data_values: Option<u64>,
+    /// Whether it says what kind of page it is, which zeros do not.
+    is_page: bool,
 }
 
 impl PageHeader {
@@ -90,11 +140,16 @@ impl PageHeader {
             u64::try_from(number).map_err(|_| Damage(format!("a size in it is {number}")))
         };
         let (mut uncompressed, mut compressed, mut dictionary_values) = (0, 0, 0);
-        let mut encoding = None;
+        let (mut encoding, mut data_values, mut is_page) = (None, None, false);
         let mut reader = Reader::new(bytes);
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
+                1 => {
+                    field.expect(Kind::I32, "type")?;
+                    is_page = true;
+                    reader.i32()?;
+                }
                 2 => {
                     field.expect(Kind::I32, "uncompressed_page_size")?;
                     uncompressed = size(reader.i32()?)?;
@@ -111,6 +166,9 @@ impl PageHeader {
                         if field.id == encoding_id {
                             field.expect(Kind::I32, "encoding")?;
                             encoding = Some(reader.i32()?);
+                        } else if field.id == 1 {
+                            field.expect(Kind::I32, "num_values")?;
+                            data_values = Some(size(reader.i32()?)?);
                         } else {
                             reader.skip(field)?;
                         }
@@ -137,6 +195,8 @@ impl PageHeader {
             compressed,
             dictionary_values,
             encoding,
+            data_values,
+            is_page,
         })
     }
 
@@ -252,11 +312,62 @@ mod tests {
         page.pop();
         // Statistics, in a field of another struct.
         page.push(0x1c);
-        page.push(0x18);
+        page.push(0x88);
         page.extend([0xa0, 0x8d, 0x06]);
         page.extend(vec![b'x'; 100_000]);
         page.extend([0, 0]);
         page.extend(vec![0; 400]);
         assert_eq!(check(&page, 1), Ok(()));
+    }
+
+    /// A data page of the first version, whose values take `bytes`.
+    fn data(values: i32, bytes: usize) -> Vec<u8> {
+        let mut page = i32_field(0);
+        let size = i32::try_from(bytes).unwrap();
+        page.extend(i32_field(size));
+        page.extend(i32_field(size));
+        page.push(0x2c);
+        for number in [values, 0, 3, 3] {
+            page.extend(i32_field(number));
+        }
+        page.extend([0, 0]);
+        page.extend(vec![0; bytes]);
+        page
+    }
+
+    #[test]
+    fn pages_that_are_not_there_are_missed() {
+        let check = |chunk: &[u8], num_values| {
+            check_values(chunk.len() as u64, num_values, |at, length| {
+                let start = at as usize;
+                Ok(Bytes::copy_from_slice(&chunk[start..start + length]))
+            })
+        };
+        let pages = [dictionary(40, 40, 10, 40), data(7, 400), data(5, 3)].concat();
+        assert_eq!(check(&pages, 12), Ok(()));
+        assert_eq!(check(&[], 0), Ok(()));
+        let behind = [pages.clone(), vec![0; 9]].concat();
+        assert_eq!(
+            check(&behind, 12),
+            Ok(()),
+            "nobody looks behind the last one"
+        );
+
+        let mut hole = pages.clone();
+        hole[60..].fill(0);
+        let shifted = [&[0; 3][..], &pages[..pages.len() - 3]].concat();
+        let cut = &pages[..pages.len() - 1];
+        for (chunk, num_values, problem) in [
+            (&hole[..], 12, "is no page"),
+            (&shifted[..], 12, "is no page"),
+            (cut, 12, "claims 20 bytes, of which there are 19"),
+            (&pages[..], 13, "12 values, and the footer counts 13"),
+            (&pages[..], 11, "12 values, and the footer counts 11"),
+            (&[], 1, "0 values"),
+            (&vec![0; 1 << 20], 1, "is no page"),
+        ] {
+            let found = check(chunk, num_values).unwrap_err();
+            assert!(found.contains(problem), "{found}");
+        }
     }
 }

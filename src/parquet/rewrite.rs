@@ -2,9 +2,9 @@
 //!
 //! Values and levels are decoded in batches and encoded anew, without going through rows: records
 //! of any nesting, INT96 and fixed-length arrays stay what they are. Where rows are dropped and
-//! nothing else is done, pages are patched instead if they can be, which is faster. The chunk is hostile: its pages
-//! are checked before they are decoded, a panic of the decoder is an error, and what the footer says
-//! of the number of rows and values has to come true.
+//! nothing else is done, pages are patched instead if they can be, which is faster. The chunk is
+//! hostile: its pages are checked before they are decoded, a panic of the decoder is an error, and
+//! what the footer says of the number of rows and values has to come true.
 
 mod batch;
 mod bounds;
@@ -26,6 +26,7 @@ use ::parquet::data_type::{
     Int64Type, Int96Type,
 };
 use bytes::Bytes;
+use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
 use super::{Annotation, Conversion, MadeChunk, MadeStatistics, ParquetError, PhysicalType};
@@ -60,6 +61,10 @@ pub struct SourceChunk<'a> {
     pub shape: ChunkShape<'a>,
     /// What the footer says of its values. It is believed.
     pub statistics: SourceStatistics<'a>,
+    /// The time zone in which instants are in an older calendar ([`Footer::old_zone`]).
+    ///
+    /// [`Footer::old_zone`]: super::Footer::old_zone
+    pub zone: Option<&'a TimeZone>,
 }
 
 /// What a footer says of a column chunk, as far as it bears on making another of it.
@@ -366,7 +371,11 @@ impl Job<'_> {
     fn order(&self) -> Order {
         match self.change {
             Change::Keep => Order::of(self.source.shape.physical, self.source.shape.annotation),
-            // Conversions lead to numbers, and to decimals where they lead to bytes.
+            Change::Convert {
+                conversion: Conversion::FixedToByteArray,
+                ..
+            } => Order::Bytes,
+            // All others lead to numbers, and to decimals where they lead to bytes.
             Change::Convert { physical, .. } => Order::of_number(physical),
             Change::NullBeside { .. } => Order::Undefined,
         }

@@ -1,9 +1,11 @@
 //! The schema of a Parquet file, as its footer gives it.
 
+mod forms;
 mod read;
 
 use std::fmt;
 
+pub use forms::ListForm;
 pub(super) use read::read_schema;
 
 /// How deep schemas and other thrift values may nest. The deepest structs that a Delta schema may
@@ -118,6 +120,11 @@ pub enum Annotation {
     Unknown(i16),
 }
 
+impl Annotation {
+    /// Of a column that has nothing but nulls: what writers make of one without a type.
+    pub const ALWAYS_NULL: Annotation = Annotation::Other("UNKNOWN (always null)");
+}
+
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
@@ -144,6 +151,20 @@ impl PhysicalType {
         }
     }
 
+    /// The most digits that all decimals so stored can have; 0 where decimals are not stored so.
+    /// Fixed-length values of more than 16 bytes are a wider decimal type to readers.
+    pub fn decimal_digits(self) -> u8 {
+        /// By the number of bytes, from 1 on.
+        const DIGITS: [u8; 16] = [2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
+        match self {
+            PhysicalType::Int32 => 9,
+            PhysicalType::Int64 => 18,
+            PhysicalType::ByteArray => 38,
+            PhysicalType::FixedLenByteArray(length @ 1..=16) => DIGITS[length as usize - 1],
+            _ => 0,
+        }
+    }
+
     /// The bytes of each value; `None` for byte arrays of any length, and for booleans, which are
     /// bits.
     pub(super) fn width(self) -> Option<usize> {
@@ -153,50 +174,6 @@ impl PhysicalType {
             PhysicalType::Int64 | PhysicalType::Double => Some(8),
             PhysicalType::Int96 => Some(12),
             PhysicalType::FixedLenByteArray(length) => Some(length as usize),
-        }
-    }
-}
-
-/// What is to be known of a leaf to read its pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LeafShape {
-    pub(super) physical: PhysicalType,
-    /// How many optional and repeated nodes it lies under, itself included.
-    pub(super) max_definition: u16,
-    /// How many of them are repeated.
-    pub(super) max_repetition: u16,
-}
-
-impl LeafShape {
-    /// The shape of each leaf under `nodes`, in order.
-    pub(super) fn of_leaves(nodes: &[Node]) -> Vec<LeafShape> {
-        let mut leaves = Vec::new();
-        collect_shapes(nodes, 0, 0, &mut leaves);
-        leaves
-    }
-}
-
-fn collect_shapes(nodes: &[Node], definition: u16, repetition: u16, leaves: &mut Vec<LeafShape>) {
-    for node in nodes {
-        let (definition, repetition) = node.repetition.levels(definition, repetition);
-        match &node.kind {
-            NodeKind::Leaf { physical, .. } => leaves.push(LeafShape {
-                physical: *physical,
-                max_definition: definition,
-                max_repetition: repetition,
-            }),
-            NodeKind::Group(children) => collect_shapes(children, definition, repetition, leaves),
-        }
-    }
-}
-
-impl Repetition {
-    /// The most levels under a node of that repetition, from the most around it.
-    pub(super) fn levels(self, definition: u16, repetition: u16) -> (u16, u16) {
-        match self {
-            Repetition::Required => (definition, repetition),
-            Repetition::Optional => (definition + 1, repetition),
-            Repetition::Repeated => (definition + 1, repetition + 1),
         }
     }
 }
@@ -284,36 +261,5 @@ impl fmt::Display for TimeUnit {
             TimeUnit::Micros => "MICROS",
             TimeUnit::Nanos => "NANOS",
         })
-    }
-}
-
-/// Whether what has the fields of a variant has values of its own type beside it.
-pub fn is_shredded(children: &[Node]) -> bool {
-    children.iter().any(|node| node.name == "typed_value")
-}
-
-/// The fields of a variant: two binary ones, and `typed_value` where it is shredded (PROTOCOL.md,
-/// "Variant Data Type"; parquet-format, "VariantShredding.md").
-pub fn is_variant(children: &[Node]) -> bool {
-    let binary = |name: &str| {
-        children.iter().any(|node| {
-            node.name == name
-                && node.repetition != Repetition::Repeated
-                && node.annotation == Annotation::None
-                && matches!(
-                    node.kind,
-                    NodeKind::Leaf {
-                        physical: PhysicalType::ByteArray,
-                        ..
-                    }
-                )
-        })
-    };
-    let typed = is_shredded(children);
-    match children.len() {
-        2 if typed => binary("metadata"),
-        2 => binary("metadata") && binary("value"),
-        3 => binary("metadata") && binary("value") && typed,
-        _ => false,
     }
 }

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use super::leaves::LeafShape;
 use super::output::{MadeChunk, MadePageIndex, MadeStatistics};
 use super::schema::PhysicalType;
 use super::thrift::{
@@ -36,9 +37,7 @@ const UNCOMPRESSED: i32 = 0;
 /// A leaf with the same entry in every row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Synthetic<'a> {
-    physical: PhysicalType,
-    max_definition: u16,
-    max_repetition: u16,
+    leaf: LeafShape,
     entry: Entry<'a>,
 }
 
@@ -53,12 +52,8 @@ enum Entry<'a> {
 
 impl<'a> Synthetic<'a> {
     /// `value` in every row of a leaf that is not repeated; what is wrong with it is a clause.
-    pub(super) fn constant(
-        physical: PhysicalType,
-        max_definition: u16,
-        max_repetition: u16,
-        value: &'a [u8],
-    ) -> Result<Synthetic<'a>, String> {
+    pub(super) fn constant(leaf: LeafShape, value: &'a [u8]) -> Result<Synthetic<'a>, String> {
+        let physical = leaf.physical;
         let fits = match physical {
             PhysicalType::Boolean => matches!(value, [0 | 1]),
             PhysicalType::ByteArray => value.len() <= MAX_VALUE,
@@ -67,33 +62,25 @@ impl<'a> Synthetic<'a> {
         if !fits {
             return Err(format!("{} bytes are no value of {physical}", value.len()));
         }
-        if max_repetition > 0 {
+        if leaf.levels.repetition > 0 {
             return Err("a repeated leaf cannot have one value in every row".to_owned());
         }
         Ok(Synthetic {
-            physical,
-            max_definition,
-            max_repetition,
+            leaf,
             entry: Entry::Value(value),
         })
     }
 
     /// Null in every row; what is wrong with it is a clause.
-    pub(super) fn null(
-        physical: PhysicalType,
-        max_definition: u16,
-        max_repetition: u16,
-        definition: u16,
-    ) -> Result<Synthetic<'a>, String> {
-        if definition >= max_definition {
+    pub(super) fn null(leaf: LeafShape, definition: u16) -> Result<Synthetic<'a>, String> {
+        let most = leaf.levels.definition;
+        if definition >= most {
             return Err(format!(
-                "definition level {definition} of {max_definition} is no null"
+                "definition level {definition} of {most} is no null"
             ));
         }
         Ok(Synthetic {
-            physical,
-            max_definition,
-            max_repetition,
+            leaf,
             entry: Entry::Null(definition),
         })
     }
@@ -176,11 +163,11 @@ impl<'a> Synthetic<'a> {
     /// The page that the indices of a constant refer to; empty where there is none.
     fn dictionary_page(&self, rows: u64) -> Vec<u8> {
         let value = match self.entry {
-            Entry::Value(value) if self.physical != PhysicalType::Boolean && rows > 0 => value,
+            Entry::Value(value) if self.leaf.physical != PhysicalType::Boolean && rows > 0 => value,
             _ => return Vec::new(),
         };
         let mut body = Vec::with_capacity(value.len() + 4);
-        if self.physical == PhysicalType::ByteArray {
+        if self.leaf.physical == PhysicalType::ByteArray {
             body.extend((value.len() as u32).to_le_bytes());
         }
         body.extend_from_slice(value);
@@ -201,14 +188,14 @@ impl<'a> Synthetic<'a> {
     /// A data page of `rows` rows, at most [`PAGE_ROWS`].
     fn data_page(&self, rows: u64) -> Vec<u8> {
         let definition = match self.entry {
-            Entry::Value(_) => self.max_definition,
+            Entry::Value(_) => self.leaf.levels.definition,
             Entry::Null(definition) => definition,
         };
         let mut body = Vec::new();
-        write_levels(&mut body, rows, 0, self.max_repetition);
-        write_levels(&mut body, rows, definition, self.max_definition);
+        write_levels(&mut body, rows, 0, self.leaf.levels.repetition);
+        write_levels(&mut body, rows, definition, self.leaf.levels.definition);
         let encoding = match self.entry {
-            Entry::Value(value) if self.physical == PhysicalType::Boolean => {
+            Entry::Value(value) if self.leaf.physical == PhysicalType::Boolean => {
                 write_bits(&mut body, rows, value == [1]);
                 PLAIN
             }
@@ -248,7 +235,7 @@ impl<'a> Synthetic<'a> {
             let copy = Bytes::copy_from_slice;
             Some((copy(negative), copy(positive)))
         };
-        match (self.physical, &value[..]) {
+        match (self.leaf.physical, &value[..]) {
             (PhysicalType::Int96, _) => None,
             _ if value.len() > MAX_BOUND => None,
             (PhysicalType::Float, &[b0, b1, b2, b3]) => {

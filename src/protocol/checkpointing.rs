@@ -144,7 +144,7 @@ fn pages(version: &str) -> Option<PageVersion> {
 /// Milliseconds of an interval as Delta writes them: `interval 1 week`, `interval 2 days 12 hours`,
 /// with or without the first word. Months and years, which have no fixed length, and times below
 /// zero are none.
-fn parse_interval(text: &str) -> Option<TimestampMs> {
+pub fn parse_interval(text: &str) -> Option<TimestampMs> {
     let text = text.to_ascii_lowercase();
     let mut words = text.split_ascii_whitespace().peekable();
     if words.peek() == Some(&"interval") {

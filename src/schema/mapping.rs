@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use super::path::column_path;
 use super::types::{DataType, StructType};
 use super::{SchemaError, StructField};
 
@@ -109,7 +110,7 @@ impl MappingCheck {
     fn fields(&mut self, fields: &StructType, parent: &str) -> Result<(), SchemaError> {
         let mut names: HashMap<&str, &StructField> = HashMap::new();
         for field in &fields.fields {
-            let column = join(parent, &field.name);
+            let column = column_path(parent, &field.name);
             let unmapped = |key| SchemaError::Unmapped {
                 column: column.clone(),
                 key,
@@ -120,7 +121,7 @@ impl MappingCheck {
                 .ok_or_else(|| unmapped(PHYSICAL_NAME_KEY))?;
             if let Some(first) = names.insert(name, field) {
                 return Err(SchemaError::AmbiguousMapping {
-                    first: join(parent, &first.name),
+                    first: column_path(parent, &first.name),
                     second: column,
                     key: PHYSICAL_NAME_KEY,
                     value: name.to_owned(),
@@ -146,20 +147,13 @@ impl MappingCheck {
         match data_type {
             DataType::Primitive(_) | DataType::Variant => Ok(()),
             DataType::Struct(fields) => self.fields(fields, column),
-            DataType::Array(array) => self.data_type(&array.element_type, &join(column, "element")),
+            DataType::Array(array) => {
+                self.data_type(&array.element_type, &column_path(column, "element"))
+            }
             DataType::Map(map) => {
-                self.data_type(&map.key_type, &join(column, "key"))?;
-                self.data_type(&map.value_type, &join(column, "value"))
+                self.data_type(&map.key_type, &column_path(column, "key"))?;
+                self.data_type(&map.value_type, &column_path(column, "value"))
             }
         }
-    }
-}
-
-/// The path of a part of `parent`, which is empty at the top of the schema.
-pub(super) fn join(parent: &str, part: &str) -> String {
-    if parent.is_empty() {
-        part.to_owned()
-    } else {
-        format!("{parent}.{part}")
     }
 }

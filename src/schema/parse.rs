@@ -13,7 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::SchemaError;
-use super::mapping::join;
+use super::path::column_path;
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 
 /// The metadata key under which Spark keeps the spelling of `char(n)` and `varchar(n)`.
@@ -119,7 +119,7 @@ fn convert_object(object: RawObject, column: &str) -> Result<DataType, SchemaErr
                 .element_type
                 .ok_or_else(|| needed("an \"elementType\""))?;
             Ok(DataType::Array(Box::new(ArrayType {
-                element_type: convert(element, &join(column, "element"))?.0,
+                element_type: convert(element, &column_path(column, "element"))?.0,
                 contains_null: object.contains_null.unwrap_or(true),
             })))
         }
@@ -127,8 +127,8 @@ fn convert_object(object: RawObject, column: &str) -> Result<DataType, SchemaErr
             let key = object.key_type.ok_or_else(|| needed("a \"keyType\""))?;
             let value = object.value_type.ok_or_else(|| needed("a \"valueType\""))?;
             Ok(DataType::Map(Box::new(MapType {
-                key_type: convert(key, &join(column, "key"))?.0,
-                value_type: convert(value, &join(column, "value"))?.0,
+                key_type: convert(key, &column_path(column, "key"))?.0,
+                value_type: convert(value, &column_path(column, "value"))?.0,
                 value_contains_null: object.value_contains_null.unwrap_or(true),
             })))
         }
@@ -155,7 +155,7 @@ fn convert_fields(raw: Vec<RawField>, parent: &str) -> Result<StructType, Schema
                 second: field.name,
             });
         }
-        let (data_type, spelling) = convert(field.r#type, &join(parent, &field.name))?;
+        let (data_type, spelling) = convert(field.r#type, &column_path(parent, &field.name))?;
         let mut metadata = field.metadata.unwrap_or_default();
         if let Some(spelling) = spelling {
             metadata

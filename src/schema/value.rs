@@ -1,8 +1,10 @@
 //! Values as texts of the log: those of partition columns (PROTOCOL.md, "Partition Value
 //! Serialization"), and the dates and times in statistics.
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, Time};
 
 use super::PrimitiveType;
 
@@ -31,8 +33,8 @@ impl PartitionValue {
     /// The value of `text`, which is not empty; `None` where it is none of the type.
     ///
     /// Beyond PROTOCOL.md, "Partition Value Serialization": numbers as Java prints them (`Infinity`,
-    /// `1.0E10`), with leading zeros or a sign; a timestamp in ISO 8601, with any offset; without
-    /// one it is in UTC.
+    /// `1.0E10`, `0E-18`), with leading zeros or a sign; dates beyond the years 0 to 9999; a timestamp
+    /// in ISO 8601, with any offset or `UTC`; without one it is in UTC.
     pub fn parse(text: &str, primitive: PrimitiveType) -> Option<PartitionValue> {
         use PartitionValue::{Boolean, Days, Decimal, Double, Float, Integer, Micros, Text};
         Some(match primitive {
@@ -46,50 +48,80 @@ impl PartitionValue {
             PrimitiveType::Float => Float(text.parse().ok()?),
             PrimitiveType::Double => Double(text.parse().ok()?),
             PrimitiveType::Decimal { precision, scale } => {
-                Decimal(unscaled(text, precision, scale)?)
+                Decimal(decimal(text, precision, scale)?)
             }
             PrimitiveType::Date => Days(days(text)?),
-            // The instants that the library knows end a day before the year 9999 does; wall clocks do
-            // not.
-            PrimitiveType::Timestamp => Micros(match text.strip_suffix('Z') {
-                Some(in_utc) => wall_clock(in_utc)?,
-                None => wall_clock(text).or_else(|| instant(text))?,
-            }),
+            PrimitiveType::Timestamp => Micros(partition_timestamp(text)?),
             PrimitiveType::TimestampNtz => Micros(wall_clock(text)?),
             PrimitiveType::Boolean | PrimitiveType::Void => return None,
         })
     }
 }
 
-/// Days since the epoch of `2024-01-31`.
-pub fn days(text: &str) -> Option<i32> {
-    // Nothing but a date: other texts that parse as one have more to them.
-    if text.len() != "1970-01-01".len() {
-        return None;
+/// Microseconds since the epoch of a partition value of type timestamp; without zone it is in UTC.
+pub fn partition_timestamp(text: &str) -> Option<i64> {
+    let in_utc = text.strip_suffix('Z').or_else(|| text.strip_suffix("UTC"));
+    // The instants that the library knows end a day before the year 9999 does; wall clocks do not.
+    match in_utc {
+        Some(in_utc) => wall_clock(in_utc.trim_end_matches(' ')),
+        None => wall_clock(text).or_else(|| instant(text)),
     }
-    day_number(text.parse().ok()?)
 }
 
-fn day_number(date: Date) -> Option<i32> {
-    let epoch = Date::constant(1970, 1, 1);
-    (date.duration_since(epoch).as_hours() / 24).try_into().ok()
+/// Days since the epoch of `2024-01-31`. As Spark writes and reads them, a year may have up to seven
+/// digits and a sign, a month and a day one digit alone.
+pub fn days(text: &str) -> Option<i32> {
+    day_number(text)?.try_into().ok()
+}
+
+fn day_number(text: &str) -> Option<i64> {
+    const CYCLE: i64 = 400;
+    const DAYS_OF_CYCLE: i64 = 146_097;
+    let (negative, date) = match text.strip_prefix('-') {
+        Some(date) => (true, date),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut parts = date.splitn(3, '-');
+    let mut next = |lengths: RangeInclusive<usize>| {
+        let digits = parts.next()?;
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && lengths.contains(&digits.len()))
+            .then(|| digits.parse::<i64>().ok())
+            .flatten()
+    };
+    let (year, month, day) = (next(4..=7)?, next(1..=2)?, next(1..=2)?);
+    let year = if negative { -year } else { year };
+    // The library ends with the year 9999. The calendar repeats.
+    let cycles = year.div_euclid(CYCLE);
+    let date = Date::new(
+        year.rem_euclid(CYCLE).try_into().ok()?,
+        month.try_into().ok()?,
+        day.try_into().ok()?,
+    );
+    let hours = date
+        .ok()?
+        .duration_since(Date::constant(1970, 1, 1))
+        .as_hours();
+    Some(hours / 24 + cycles * DAYS_OF_CYCLE)
 }
 
 /// Microseconds since the epoch of a time without zone, as if it were in UTC. Fractions of a
-/// microsecond are none.
+/// microsecond are none. The date is as [`days`] takes it; alone, it is its midnight.
 pub fn wall_clock(text: &str) -> Option<i64> {
-    // An offset would be passed over.
-    let (_, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
-    if time.contains(['+', '-', 'Z', 'z', '[']) {
-        return None;
-    }
-    let wall_clock: DateTime = text.parse().ok()?;
-    let time = wall_clock.time();
+    let (date, time) = match text.split_once(['T', 't', ' ']) {
+        // An offset would be passed over, and so would another date.
+        Some((_, time)) if time.contains(['+', '-', 'Z', 'z', '[', 'T', 't', ' ']) => return None,
+        Some((date, time)) => (date, time.parse::<Time>().ok()?),
+        None => (text, Time::midnight()),
+    };
     let second =
         i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
     let nanosecond = i64::from(time.subsec_nanosecond());
-    let day = i64::from(day_number(wall_clock.date())?);
-    (nanosecond % 1_000 == 0).then(|| (day * 86_400 + second) * 1_000_000 + nanosecond / 1_000)
+    if nanosecond % 1_000 != 0 {
+        return None;
+    }
+    let seconds = day_number(date)?.checked_mul(86_400)?.checked_add(second)?;
+    (seconds.checked_mul(1_000_000)?).checked_add(nanosecond / 1_000)
 }
 
 /// Microseconds since the epoch of an instant with its zone. Fractions of a microsecond are none.
@@ -98,26 +130,37 @@ pub fn instant(text: &str) -> Option<i64> {
     (instant.as_nanosecond() % 1_000 == 0).then(|| instant.as_microsecond())
 }
 
-/// The digits of a decimal number, with as many of them right of the point as `scale` says.
-/// Digits beyond them are zero.
-fn unscaled(text: &str, precision: u8, scale: u8) -> Option<i128> {
-    let (negative, digits) = match text.strip_prefix('-') {
+/// The unscaled value of a decimal number, in digits or with an exponent, that needs no more digits
+/// than the type has.
+pub fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, digits) = match mantissa.strip_prefix('-') {
         Some(digits) => (true, digits),
-        None => (false, text),
+        None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let scale = usize::from(scale);
-    let kept = fraction.trim_end_matches('0');
-    if kept.len() > scale
-        || whole.len() + fraction.len() == 0
-        || !(whole.bytes().chain(fraction.bytes())).all(|byte| byte.is_ascii_digit())
+    if whole.len() + fraction.len() == 0
+        || !(whole.bytes().chain(fraction.bytes())).all(|b| b.is_ascii_digit())
     {
         return None;
     }
-    let number = format!("{whole}{kept:0<scale$}");
-    if number.trim_start_matches('0').len() > usize::from(precision) {
+    let all = format!("{whole}{fraction}");
+    let significant = all.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    let kept = significant.trim_end_matches('0');
+    // The value is `kept` times ten to the power of `shift`, unscaled.
+    let dropped = i64::try_from(significant.len() - kept.len()).ok()?;
+    let fraction = i64::try_from(fraction.len()).ok()?;
+    let shift = i64::from(exponent) - fraction + dropped + i64::from(scale);
+    let shift = usize::try_from(shift).ok()?;
+    if kept.len().checked_add(shift)? > usize::from(precision.min(38)) {
         return None;
     }
-    let value: i128 = number.parse().ok()?;
+    let value: i128 = format!("{kept}{}", "0".repeat(shift)).parse().ok()?;
     Some(if negative { -value } else { value })
 }

@@ -58,7 +58,7 @@ pub struct FileRef<'a> {
     /// Its deletion vector.
     pub deletion_vector: Option<&'a DeletionVector>,
     /// Fingerprint of the schema of the version whose commit first added the data file, where
-    /// [`FileTable::set_added_under`] has told it.
+    /// `FileTable::set_added_under` has told it.
     pub added_under: Option<u64>,
     /// Where its statistics lie.
     pub statistics: StatisticsSource,

@@ -156,7 +156,7 @@ fn work_out_shape(
 ) -> Result<TableShape, SnapshotError> {
     let unsupported = |source| SnapshotError::Protocol { version, source };
     check_readable(protocol).map_err(unsupported)?;
-    if metadata.format.provider != "parquet" {
+    if !metadata.format.provider.eq_ignore_ascii_case("parquet") {
         return Err(SnapshotError::NotParquet {
             version,
             found: metadata.format.provider.clone(),

@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
-use super::SnapshotError;
 use super::generation::Generation;
+use super::{Snapshot, SnapshotError};
 use crate::base::Version;
 use crate::base::clock::monotonic;
 use crate::log::listing::LogListing;
-use crate::log::log_path;
 use crate::log::names::commit_name;
+use crate::log::{LogError, log_path};
 use crate::storage::{ObjectMeta, StorageError, Store, TableRoots};
 
 /// How old a listing of the log may grow before opening the root lists it again: what was cleaned up
 /// meanwhile shows up no later.
 const RELIST_AFTER: Duration = Duration::from_secs(10);
+
+/// How often a log is listed anew that is cleaned up before it is read.
+const ATTEMPTS: usize = 8;
 
 /// See the module.
 pub struct Table {
@@ -107,24 +110,30 @@ impl Table {
     fn relist(&self, watch: &mut Watch) -> Result<Arc<Generation>, SnapshotError> {
         let current = self.current();
         let store = &**current.roots().table();
-        let listed = monotonic();
-        let listing = LogListing::read(store)?;
-        let fresh = Watch::of(store, &listing, listed)?;
-        // The log only grows: the newest commit known must still be there, the same, unless the log
-        // was cleaned up behind it.
-        let now = head(store, watch.newest)?;
-        let same = fresh.newest >= watch.newest
-            && match (&watch.commit, &now) {
-                (_, Some(_)) => now == watch.commit,
-                (None, None) if listing.has_checkpoint(watch.newest) => true,
-                (_, None) => goes_on(&current, &listing),
-            };
-        *watch = fresh;
-        if same {
-            current.set_listing(listing);
-            return Ok(current);
+        let mut attempts = ATTEMPTS;
+        loop {
+            let listed = monotonic();
+            let listing = LogListing::read(store)?;
+            let fresh = Watch::of(store, &listing, listed)?;
+            match compare(&current, watch, &fresh, &listing)? {
+                Found::Same => {
+                    *watch = fresh;
+                    current.set_listing(listing);
+                    return Ok(current);
+                }
+                // It was cleaned up while it was looked at.
+                Found::Unknown(error) if LogListing::read(store)? != listing => {
+                    attempts -= 1;
+                    if attempts == 0 {
+                        return Err(error);
+                    }
+                }
+                Found::Other | Found::Unknown(_) => {
+                    *watch = fresh;
+                    return Ok(self.replace(&current, current.roots().clone(), listing));
+                }
+            }
         }
-        Ok(self.replace(&current, current.roots().clone(), listing))
     }
 
     /// The table in `store`, which has taken the place of the current one's.
@@ -157,18 +166,66 @@ impl Table {
     }
 }
 
+/// What a listing of the log is of.
+enum Found {
+    /// The table that is known.
+    Same,
+    /// Another one.
+    Other,
+    /// Nothing of it tells: why the newest version could not be built, or is not there.
+    Unknown(SnapshotError),
+}
+
+/// Whether `listing`, whose end is `fresh`, is of the table `current`, of which `known` was seen last.
+///
+/// The log only grows: the newest commit known must still be there, the same, unless the log was
+/// cleaned up behind it.
+fn compare(
+    current: &Generation,
+    known: &Watch,
+    fresh: &Watch,
+    listing: &LogListing,
+) -> Result<Found, SnapshotError> {
+    let now = head(&**current.roots().table(), known.newest)?;
+    if now.is_some() && now != known.commit {
+        return Ok(Found::Other);
+    }
+    if fresh.newest < known.newest {
+        return Ok(Found::Unknown(
+            LogError::VersionNotFound {
+                version: known.newest,
+                reason: format!("the log ends at {} now", fresh.newest),
+            }
+            .into(),
+        ));
+    }
+    if now.is_some() || (known.commit.is_none() && listing.has_checkpoint(known.newest)) {
+        return Ok(Found::Same);
+    }
+    Ok(goes_on(current, listing))
+}
+
 /// Whether a log from which the newest commit known is gone is of the same table, cleaned up since.
-fn goes_on(current: &Generation, listing: &LogListing) -> bool {
+fn goes_on(current: &Generation, listing: &LogListing) -> Found {
     let Some(id) = current.table_id() else {
         // Nothing has been shown that could be taken for something else.
-        return true;
+        return Found::Same;
     };
     current.set_listing(listing.clone());
+    let is_same = |now: Arc<Snapshot>| match now.metadata().id == id {
+        true => Found::Same,
+        false => Found::Other,
+    };
+    let newest = match current.snapshot(listing.newest().unwrap_or(0)) {
+        Ok(now) => return is_same(now),
+        Err(error) => error,
+    };
     // The newest version may be one that cannot be built.
     let oldest = listing.rebuildable().first().map(|range| *range.start());
-    let now = (listing.newest().into_iter().chain(oldest))
-        .find_map(|version| current.snapshot(version).ok());
-    now.is_some_and(|now| now.metadata().id == id)
+    match oldest.and_then(|oldest| current.snapshot(oldest).ok()) {
+        Some(now) => is_same(now),
+        None => Found::Unknown(newest),
+    }
 }
 
 impl Watch {

@@ -27,6 +27,11 @@
 //!   describes ([`Footer::misleading_hint`]) makes a file no identity.
 //! - A required column in the file is right for a nullable one of the table, and an optional one
 //!   for a column that the table calls not null: values are the same.
+//!
+//! This is not [`plan`](super::plan::plan) with nothing left to do. A plan follows Delta and makes one
+//! form of everything, while a file may be identity in several: a list in its two-level form, an
+//! integer with or without its annotation, a partition column with the values of the log. And a plan
+//! takes what this must not: lists on which readers disagree, shredded variants.
 
 mod constant;
 mod types;

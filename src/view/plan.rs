@@ -10,7 +10,9 @@
 //! - Partition columns hold what the log says, whatever the file holds.
 //! - Names are compared exactly; where no name is the same, one that differs in case alone is taken,
 //!   as Spark does.
-//! - A column that the file lacks is null, unless the table does not allow null there.
+//! - A column that the file lacks, or says to be always null, is null, unless the table does not
+//!   allow null there.
+//! - Under mapping by id, a file without ids is none of the table's.
 //! - Lists are presented in their three-level form, whichever form the file has: the levels are
 //!   the same, and readers disagree on the others.
 //! - A timestamp without zone in a partition value is in UTC, as in delta-kernel.
@@ -22,17 +24,17 @@ pub(super) mod partition;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use crate::parquet::{
-    Annotation, Footer, Node, NodeKind, OutputKind, OutputNode, Repetition, is_variant,
+    Annotation, Footer, Levels, Node, NodeKind, OutputKind, OutputNode, Repetition,
 };
-use crate::schema::{ArrayType, DataType, MapType, MappingMode, StructField, StructType};
+use crate::schema::{
+    ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField, StructType, column_path,
+};
 
 use super::Layout;
 use super::identity::{Mismatch, TableShape, mismatch, shown_fields};
 
-pub(super) use leaf::decimal_capacity;
+pub(super) use leaf::storage;
 use missing::missing;
 
 /// The schema of the presented file with the origin of each leaf.
@@ -48,6 +50,13 @@ pub fn plan(
         footer,
         mapping: shape.mapping,
     };
+    if shape.mapping == MappingMode::Id && footer.num_rows() > 0 && !has_ids(footer.columns()) {
+        return Err(Mismatch {
+            column: String::new(),
+            found: "no column ids".to_owned(),
+            expected: "those of column mapping by id".to_owned(),
+        });
+    }
     let mut columns = Vec::new();
     for field in shown_fields(shape.schema) {
         let position = shape
@@ -75,29 +84,38 @@ pub fn plan(
     Ok(columns)
 }
 
+/// As [`plan`], for a file that may have no rows: it has none under any columns, so it is presented
+/// whatever its own are.
+pub fn plan_or_nothing(
+    footer: &Footer,
+    shape: &TableShape<'_>,
+    partition_values: &[Option<&str>],
+) -> Result<Vec<OutputNode>, Mismatch> {
+    plan(footer, shape, partition_values).or_else(|mismatch| {
+        let hidden = match shape.layout {
+            Layout::Flat => &[],
+            Layout::Hive => shape.partition_columns,
+        };
+        let columns: Result<Vec<OutputNode>, Mismatch> = shown_fields(shape.schema)
+            .filter(|field| !hidden.contains(&field.name))
+            .map(|field| missing(field, shape.mapping, &missing::Absence::Whole))
+            .collect();
+        match columns {
+            Ok(columns) if footer.num_rows() == 0 && !columns.is_empty() => Ok(columns),
+            _ => Err(mismatch),
+        }
+    })
+}
+
+/// Whether one of the nodes, or one below them, has an id.
+fn has_ids(nodes: &[Node]) -> bool {
+    (nodes.iter()).any(|node| node.id.is_some() || has_ids(node.children()))
+}
+
 /// Matches the columns of one file.
 struct Planner<'a> {
     footer: &'a Footer,
     mapping: MappingMode,
-}
-
-/// Where a node stands in the file.
-#[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    /// Its definition level: optional and repeated nodes from the top to it.
-    definition: u16,
-    /// Its repetition level: the repeated ones among them.
-    repetition: u16,
-}
-
-impl Place {
-    /// That of a child.
-    fn below(self, node: &Node) -> Place {
-        Place {
-            definition: self.definition + u16::from(node.repetition != Repetition::Required),
-            repetition: self.repetition + u16::from(node.repetition == Repetition::Repeated),
-        }
-    }
 }
 
 impl Planner<'_> {
@@ -111,7 +129,7 @@ impl Planner<'_> {
 
     fn top_level(&self, field: &StructField) -> Result<OutputNode, Mismatch> {
         match self.find(field, self.footer.columns(), "")? {
-            Some(node) => self.field(field, node, Place::default(), ""),
+            Some(node) => self.field(field, node, Levels::default(), ""),
             None if field.nullable => missing(field, self.mapping, &missing::Absence::Whole),
             None => Err(required_but_missing(field, "")),
         }
@@ -130,12 +148,12 @@ impl Planner<'_> {
                 nodes
                     .iter()
                     .filter(|node| node.id.is_some() && node.id == id),
-                || join(parent, &field.name),
+                || column_path(parent, &field.name),
             );
         }
         let wanted = field.name_in_files(self.mapping);
         let exact = only(nodes.iter().filter(|node| node.name == wanted), || {
-            join(parent, &field.name)
+            column_path(parent, &field.name)
         })?;
         if exact.is_some() {
             return Ok(exact);
@@ -145,7 +163,7 @@ impl Planner<'_> {
             nodes
                 .iter()
                 .filter(|node| node.name.to_lowercase() == folded),
-            || join(parent, &field.name),
+            || column_path(parent, &field.name),
         )
     }
 
@@ -153,10 +171,13 @@ impl Planner<'_> {
         &self,
         field: &StructField,
         node: &Node,
-        parent: Place,
+        parent: Levels,
         parent_name: &str,
     ) -> Result<OutputNode, Mismatch> {
-        let column = join(parent_name, &field.name);
+        let column = column_path(parent_name, &field.name);
+        if always_null(node).is_some() && !field.nullable {
+            return Err(mismatch(&column, node, "a column that is never null"));
+        }
         let mut made = self.part(&field.data_type, node, parent, &column)?;
         made.name = field.name.clone();
         made.id = self.id(field);
@@ -169,9 +190,15 @@ impl Planner<'_> {
         &self,
         data_type: &DataType,
         node: &Node,
-        parent: Place,
+        parent: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
+        if let Some(leaf) = always_null(node) {
+            let absence = missing::Absence::of(leaf, parent);
+            let mut made = missing::part(data_type, self.mapping, &absence, column)?;
+            made.name.clone_from(&node.name);
+            return Ok(made);
+        }
         if node.repetition != Repetition::Repeated {
             return self.value(data_type, node, parent, column);
         }
@@ -187,10 +214,10 @@ impl Planner<'_> {
         &self,
         data_type: &DataType,
         node: &Node,
-        parent: Place,
+        parent: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
-        let place = parent.below(node);
+        let levels = parent.below(node.repetition);
         let group = |annotation, children| OutputNode {
             name: node.name.clone(),
             id: None,
@@ -203,6 +230,24 @@ impl Planner<'_> {
                 let (annotation, kind) =
                     leaf::convert(*primitive, *physical, node.annotation, *leaf)
                         .ok_or_else(|| mismatch(column, node, data_type))?;
+                let is_old = self.footer.may_be_old(node);
+                if is_old
+                    && *primitive == PrimitiveType::Timestamp
+                    && self.footer.old_zone().is_none()
+                {
+                    return Err(Mismatch {
+                        column: column.to_owned(),
+                        found:
+                            "times before 1900 in an older calendar, of a time zone that is not \
+                                known here"
+                                .to_owned(),
+                        expected: data_type.to_string(),
+                    });
+                }
+                let kind = match is_old {
+                    true => leaf::out_of_old_calendar(*primitive, kind),
+                    false => kind,
+                };
                 Ok(OutputNode {
                     annotation,
                     kind,
@@ -212,7 +257,7 @@ impl Planner<'_> {
             (DataType::Struct(fields), NodeKind::Group(children))
                 if node.annotation == Annotation::None =>
             {
-                let made = self.children(fields, node, children, place, column)?;
+                let made = self.children(fields, node, children, levels, column)?;
                 Ok(group(Annotation::None, made))
             }
             (DataType::Array(array), NodeKind::Group(children))
@@ -220,7 +265,7 @@ impl Planner<'_> {
             {
                 match children.as_slice() {
                     [repeated] if repeated.repetition == Repetition::Repeated => {
-                        let entries = self.list(array, node, repeated, place, column)?;
+                        let entries = self.list(array, node, repeated, levels, column)?;
                         Ok(list_of(entries, node, node.repetition))
                     }
                     _ => Err(mismatch(column, node, data_type)),
@@ -231,23 +276,21 @@ impl Planner<'_> {
             {
                 match children.as_slice() {
                     [entries] if entries.repetition == Repetition::Repeated => {
-                        let made = self.entries(map, entries, place, column)?;
+                        let made = self.entries(map, entries, levels, column)?;
                         Ok(group(Annotation::Map, vec![made]))
                     }
                     _ => Err(mismatch(column, node, data_type)),
                 }
             }
-            (DataType::Variant, NodeKind::Group(children))
-                if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && is_variant(children) =>
-            {
-                let shredded = children.len() > 2;
-                let annotation = match shredded {
+            (DataType::Variant, NodeKind::Group(children)) if node.is_variant() => {
+                let annotation = match node.is_shredded() {
                     true => Annotation::Variant,
                     false => node.annotation,
                 };
-                let copied: Option<Vec<OutputNode>> = children.iter().map(copy).collect();
-                let copied = copied.ok_or_else(|| mismatch(column, node, data_type))?;
+                if !children.iter().all(is_writable) {
+                    return Err(mismatch(column, node, data_type));
+                }
+                let copied = children.iter().map(OutputNode::copy_of).collect();
                 Ok(group(annotation, copied))
             }
             _ => Err(mismatch(column, node, data_type)),
@@ -259,17 +302,17 @@ impl Planner<'_> {
         fields: &StructType,
         node: &Node,
         children: &[Node],
-        place: Place,
+        levels: Levels,
         column: &str,
     ) -> Result<Vec<OutputNode>, Mismatch> {
         let mut made = Vec::with_capacity(fields.fields.len());
         for field in shown_fields(fields) {
             made.push(match self.find(field, children, column)? {
-                Some(child) => self.field(field, child, place, column)?,
+                Some(child) => self.field(field, child, levels, column)?,
                 None if field.nullable => missing(
                     field,
                     self.mapping,
-                    &missing::beside(self.footer, node, place),
+                    &missing::beside(self.footer, node, levels),
                 )?,
                 None => return Err(required_but_missing(field, column)),
             });
@@ -291,7 +334,7 @@ impl Planner<'_> {
         array: &ArrayType,
         node: &Node,
         repeated: &Node,
-        list: Place,
+        list: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
         let [child] = repeated.children() else {
@@ -305,8 +348,8 @@ impl Planner<'_> {
             let element = self.part(
                 &array.element_type,
                 child,
-                list.below(repeated),
-                &join(column, "element"),
+                list.below(repeated.repetition),
+                &column_path(column, "element"),
             )?;
             Ok(OutputNode {
                 name: match is_element {
@@ -331,14 +374,14 @@ impl Planner<'_> {
         &self,
         array: &ArrayType,
         repeated: &Node,
-        list: Place,
+        list: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
         let mut element = self.value(
             &array.element_type,
             repeated,
             list,
-            &join(column, "element"),
+            &column_path(column, "element"),
         )?;
         "element".clone_into(&mut element.name);
         element.repetition = Repetition::Required;
@@ -355,7 +398,7 @@ impl Planner<'_> {
         &self,
         map: &MapType,
         entries: &Node,
-        place: Place,
+        levels: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
         let [key, value] = entries.children() else {
@@ -363,20 +406,20 @@ impl Planner<'_> {
         };
         if key.repetition != Repetition::Required {
             return Err(Mismatch {
-                column: join(column, "key"),
+                column: column_path(column, "key"),
                 found: "keys that may be null".to_owned(),
                 expected: "keys that are never null".to_owned(),
             });
         }
-        let below = place.below(entries);
+        let below = levels.below(entries.repetition);
         Ok(OutputNode {
             name: entries.name.clone(),
             id: None,
             repetition: Repetition::Repeated,
             annotation: Annotation::None,
             kind: OutputKind::Group(vec![
-                self.part(&map.key_type, key, below, &join(column, "key"))?,
-                self.part(&map.value_type, value, below, &join(column, "value"))?,
+                self.part(&map.key_type, key, below, &column_path(column, "key"))?,
+                self.part(&map.value_type, value, below, &column_path(column, "value"))?,
             ]),
         })
     }
@@ -393,27 +436,26 @@ fn list_of(entries: OutputNode, node: &Node, repetition: Repetition) -> OutputNo
     }
 }
 
-/// A node with all below it as the file has it; `None` where it has an annotation that cannot be
-/// written.
-fn copy(node: &Node) -> Option<OutputNode> {
-    if matches!(
+/// Whether a node and all below it have annotations that can be written.
+fn is_writable(node: &Node) -> bool {
+    let is_known = !matches!(
         node.annotation,
         Annotation::Other(_) | Annotation::Unknown(_)
-    ) {
-        return None;
+    );
+    is_known && node.children().iter().all(is_writable)
+}
+
+/// The position of an optional leaf that has nothing but nulls; `None` for any other node.
+fn always_null(node: &Node) -> Option<usize> {
+    match node.kind {
+        NodeKind::Leaf { leaf, .. }
+            if node.annotation == Annotation::ALWAYS_NULL
+                && node.repetition == Repetition::Optional =>
+        {
+            Some(leaf)
+        }
+        _ => None,
     }
-    Some(OutputNode {
-        name: node.name.clone(),
-        id: node.id,
-        repetition: node.repetition,
-        annotation: node.annotation,
-        kind: match &node.kind {
-            NodeKind::Leaf { physical, leaf } => leaf::original(*physical, *leaf),
-            NodeKind::Group(children) => {
-                OutputKind::Group(children.iter().map(copy).collect::<Option<_>>()?)
-            }
-        },
-    })
 }
 
 /// The only node there is, or none; several are one too many.
@@ -434,15 +476,8 @@ fn only<'n>(
 
 fn required_but_missing(field: &StructField, parent: &str) -> Mismatch {
     Mismatch {
-        column: join(parent, &field.name),
+        column: column_path(parent, &field.name),
         found: "no such column".to_owned(),
         expected: format!("{} that is never null", field.data_type),
-    }
-}
-
-fn join(parent: &str, part: &(impl fmt::Display + ?Sized)) -> String {
-    match parent.is_empty() {
-        true => part.to_string(),
-        false => format!("{parent}.{part}"),
     }
 }

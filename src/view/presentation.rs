@@ -1,6 +1,7 @@
 //! How the files of one schema are presented: their names, and the bytes behind them.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -43,8 +44,9 @@ impl Class {
     }
 }
 
-/// Presents the files of all versions that share a schema. Two versions with the same protocol and
-/// metadata present the same logical file by the same name with the same bytes.
+/// Presents the files of all versions that share a schema. Two versions whose schemas have the same
+/// fingerprint present the same logical file by the same name with the same bytes: what is found out
+/// about it under one is known under the other.
 pub struct Presentation {
     view: View,
     layout: Layout,
@@ -101,6 +103,10 @@ impl Presentation {
     /// Whether `snapshot` is presented by this.
     pub(super) fn presents(&self, snapshot: &Snapshot) -> bool {
         self.snapshot.same_definition(snapshot)
+            || match (self.shape(), snapshot.readable()) {
+                (Some(own), Ok(other)) => own.fingerprint == other.fingerprint,
+                _ => false,
+            }
     }
 
     fn shape(&self) -> Option<&TableShape> {
@@ -395,6 +401,12 @@ impl Presentation {
     /// Opens the bytes of a presented file.
     pub fn open(&self, plan: &OpenPlan) -> Result<PresentedFile, ViewError> {
         self.contents.open(plan)
+    }
+
+    /// The local file whose bytes, all of them, are those of a presented one that was opened by
+    /// `plan`: the data file, or a clone of it, where one can be made and is worth it.
+    pub fn backing(&self, plan: &OpenPlan, file: &PresentedFile) -> Option<Arc<File>> {
+        self.contents.backing(plan, file)
     }
 
     /// How a file is presented, looking at its footer where the log does not tell; with the reason

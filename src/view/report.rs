@@ -2,24 +2,14 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::VersionView;
 use crate::base::Version;
-use crate::base::clock::TimestampMs;
 use crate::snapshot::{FileId, FileTable, Generation, Snapshot, SnapshotError};
 
 /// Live files beyond which nobody waits for a `stat` of each.
 const CHECKED_FILES: u64 = 100_000;
-
-/// A time as RFC 3339 in UTC with milliseconds.
-pub fn rfc3339(ms: TimestampMs) -> String {
-    match Timestamp::from_millisecond(ms) {
-        Ok(time) => format!("{time:.3}"),
-        Err(_) => format!("{ms} ms"),
-    }
-}
 
 /// One version in the history of a table: its number and time, then its `commitInfo`. What cannot be
 /// read is null, and `error` says why.

@@ -1,11 +1,13 @@
 //! Names and listings, as far as they need no mount.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use deltafs::tree::{NodeKind, ROOT_INO, Tree, TreeOptions};
 
 use crate::support::{
-    TableBuilder, add, list, list_all, metadata, pages, protocol, remove, resolve, tree_read,
+    Checkpoint, TableBuilder, add, list, list_all, metadata, pages, protocol, remove, resolve,
+    tree_read,
 };
 use crate::{ID, hive, ids};
 
@@ -33,6 +35,54 @@ fn g9_a_commit_made_elsewhere_is_seen_at_the_next_listing() {
     let third = table.data("f3.parquet", &ids([3]));
     table.commit([third]);
     assert!(tree_read(&tree, "@v3/f3.parquet").is_ok());
+}
+
+/// rclone#6053: a change that keeps size and time, served from a cache. What is in a version never
+/// changes; of the log, `_last_checkpoint` does. Whatever it says, and however alike it looks, the
+/// versions are those that the log has.
+#[test]
+fn g10_a_last_checkpoint_that_changes_unseen_or_lies_changes_nothing() {
+    let mut table = TableBuilder::with_schema(ID);
+    table.commit_adds(6);
+    table.checkpoint(2, Checkpoint::Classic);
+    table.checkpoint(4, Checkpoint::Classic);
+    let path = table.log("_last_checkpoint");
+    let hint = |text: &str| {
+        let before = fs::metadata(&path).and_then(|found| found.modified());
+        assert_eq!(text.len(), r#"{"version":4,"size":5}"#.len());
+        fs::write(&path, text).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(before.unwrap_or(std::time::UNIX_EPOCH))
+            .unwrap();
+    };
+    hint(r#"{"version":4,"size":5}"#);
+    let mounted = table.tree();
+    let shown = |tree: &Tree| -> Vec<(String, Vec<String>)> {
+        let names = list(tree, "").unwrap().into_iter();
+        let versions = names.filter(|name| name.starts_with("@v") || name == "@latest");
+        versions
+            .map(|name| (name.clone(), list(tree, &name).unwrap()))
+            .collect()
+    };
+    let before = shown(&mounted);
+    assert_eq!(before.len(), 8, "{before:?}");
+    for lie in [
+        r#"{"version":2,"size":5}"#,
+        r#"{"version":0,"size":5}"#,
+        r#"{"version":9,"size":5}"#,
+        r#"{"version":4,"size":0}"#,
+        r#"{"version":4,"size":5 "#,
+        "                      ",
+    ] {
+        hint(lie);
+        assert_eq!(shown(&mounted), before, "{lie}");
+        assert_eq!(shown(&table.tree()), before, "mounted again: {lie}");
+    }
+    // The mount goes on with the log, not with the hint.
+    hint(r#"{"version":2,"size":5}"#);
+    table.commit_adds(1);
+    assert_eq!(shown(&mounted).len(), 9);
+    table.check(&table.generation(), (0..=7).rev());
 }
 
 /// zfs#2930: a listing in pages that lacks an entry which stat finds.

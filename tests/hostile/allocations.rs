@@ -1,6 +1,7 @@
 //! The largest piece of memory that was asked for at once, and how much there was at most.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,6 +18,22 @@ static LARGEST: AtomicUsize = AtomicUsize::new(0);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// What this thread has asked for and not given back; what others give back for it counts for
+    /// them.
+    static OWN: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What this thread has in memory, if it keeps to itself.
+pub fn of_this_thread() -> isize {
+    OWN.get()
+}
+
+fn own(change: isize) {
+    // A thread that ends gives back what nobody asks about any more.
+    let _ = OWN.try_with(|own| own.set(own.get() + change));
+}
+
 struct Watched;
 
 /// Counts a piece of memory; `false` when there is none left.
@@ -24,6 +41,7 @@ fn take(size: usize) -> bool {
     LARGEST.fetch_max(size, Ordering::Relaxed);
     let live = LIVE.fetch_add(size, Ordering::Relaxed) + size;
     MOST.fetch_max(live, Ordering::Relaxed);
+    own(size.cast_signed());
     if live > END {
         give(size);
     }
@@ -32,6 +50,7 @@ fn take(size: usize) -> bool {
 
 fn give(size: usize) {
     LIVE.fetch_sub(size, Ordering::Relaxed);
+    own(-size.cast_signed());
 }
 
 /// Takes what was counted back where there was no memory after all.

@@ -14,6 +14,8 @@ use deltafs::view::identity::{TableShape, compare};
 use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
+use super::allocations;
+
 /// An object in memory.
 #[derive(Debug)]
 pub struct Object {
@@ -202,4 +204,24 @@ proptest! {
         let _ = read(file(&middle));
         let _ = Footer::parse(Bytes::from(middle), 1 << 20, "hostile.parquet");
     }
+}
+
+/// Footers are kept, a thousand and more; a read of the end of a file is 64 KiB.
+#[test]
+fn a_footer_takes_as_much_memory_as_it_is_long() {
+    let values: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100_000));
+    let batch = RecordBatch::try_from_iter([("c", values)]).expect("a batch");
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("can be written");
+    writer.close().expect("can be written");
+    assert!(bytes.len() > 100_000);
+    let file = Object::new(bytes);
+    let before = allocations::of_this_thread();
+    let kept: Vec<Footer> = (0..100)
+        .map(|_| Footer::read(&file).expect("a footer"))
+        .collect();
+    let each = (allocations::of_this_thread() - before) / 100;
+    assert!((1..8 * 1024).contains(&each), "{each} bytes");
+    assert!(kept.iter().all(|footer| footer.held() < 8 * 1024));
 }

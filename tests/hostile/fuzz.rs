@@ -12,7 +12,9 @@ pub mod footers;
 pub mod vectors;
 pub mod written;
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::allocations;
@@ -67,4 +69,15 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     super::mutations::damage(&mut bytes, dice);
     bytes
+}
+
+/// Files with their content, so that it can be put back.
+type Contents = Vec<(PathBuf, Vec<u8>)>;
+
+fn contents(paths: impl IntoIterator<Item = PathBuf>) -> Contents {
+    let with_content = |path: PathBuf| {
+        let content = fs::read(&path).expect("it was written");
+        (path, content)
+    };
+    paths.into_iter().map(with_content).collect()
 }

@@ -151,7 +151,7 @@ fn absurd_partition_maps_break_no_listing() {
         add("many.parquet").with("partitionValues", Value::Object(many)),
         add("none.parquet").without("partitionValues"),
         add("null.parquet").with("partitionValues", json!(null)),
-        add("others.parquet").with("partitionValues", json!({"": "1", "P": "2", "\u{0}": "3"})),
+        add("others.parquet").with("partitionValues", json!({"": "1", "P": 2, "\u{0}": "3"})),
     ]);
     let twice = r#"{"add":{"path":"twice.parquet","size":1,"partitionValues":{"p":"1","p":"2"}}}"#;
     table.write_log("00000000000000000002.json", twice);
@@ -159,7 +159,6 @@ fn absurd_partition_maps_break_no_listing() {
     assert!(visit(&table.root()) > 0);
     assert_eq!(list(&table.tree(), "@v2").unwrap().len(), 5);
     for wrong in [
-        json!({"p": 1}),
         json!({"p": ["1"]}),
         json!([["p", "1"]]),
         json!("p=1"),

@@ -20,7 +20,9 @@ use deltafs::storage::{StoreOptions, TableRoots, open_store};
 use deltafs::tree::{Ino, ROOT_INO, Tree, TreeError, TreeOptions};
 
 use super::files::{Kind, content};
-use super::support::{Action, add, commit_info, metadata, parquet_of, protocol, remove};
+use super::support::{
+    Action, ScriptedStore, add, commit_info, metadata, parquet_of, protocol, remove,
+};
 
 /// Files in a batch.
 const FILES: u64 = 6;
@@ -142,6 +144,17 @@ impl Writer {
         fs::write(&beside, parquet_of(&actions)).expect("the disk takes small files");
         let path = self.log(&format!("{version:020}.checkpoint.parquet"));
         fs::rename(&beside, path).expect("both lie in one directory");
+    }
+
+    /// Commits 20 times, and cleans up behind a checkpoint of the last version but one.
+    fn move_on(&mut self) {
+        let from = self.next.saturating_sub(2);
+        for _ in 0..20 {
+            self.commit();
+        }
+        let version = self.next - 2;
+        self.checkpoint(version);
+        self.clean_up(from, version);
     }
 
     /// Removes what stands in the log before the checkpoint of `version`.
@@ -460,4 +473,64 @@ fn listings_are_of_one_version_while_another_process_commits() {
 #[test]
 fn listings_are_of_one_version_while_the_log_is_cleaned_up() {
     list_while_another_process_commits(true);
+}
+
+/// The log moves on, and is cleaned up, each time when somebody is about to read what it has just
+/// listed; a mount that has slept for a while can still tell that it is the same table.
+#[test]
+fn a_log_cleaned_up_while_it_is_read_is_of_the_same_table() {
+    /// How often it moves on while it is read.
+    const TIMES: usize = 5;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let root = directory.path().join("table");
+    let mut writer = Writer::new(&root);
+    writer.make_table();
+    let options = StoreOptions::default();
+    let store = open_store(root.to_str().expect("a plain name"), &options).expect("a directory");
+    let store = ScriptedStore::new(store, true);
+    let roots = TableRoots::new(store.clone(), &[], &options).expect("no other prefixes");
+    let table = Table::open(roots, Duration::ZERO).expect("a table");
+    let tree = Tree::new(Arc::new(table), TreeOptions::default());
+    let latest = tree.lookup(ROOT_INO, OsStr::new("@latest"));
+    let latest = latest.expect("it is always there").attr.ino;
+    let list = || -> Vec<(String, Ino)> {
+        let mut rows = Vec::new();
+        let handle = tree.opendir(latest).expect("it can be listed");
+        let read = tree.readdir(handle, 0, false, &mut |row| {
+            rows.push((row.name.to_str().expect("text").to_owned(), row.ino));
+            ControlFlow::Continue(())
+        });
+        read.expect("a listing that is open can be read");
+        tree.releasedir(handle);
+        rows.split_off(2)
+    };
+    let before = list();
+
+    // The newest commit that the mount knows is gone when it wakes up.
+    writer.move_on();
+    let (newest, times) = (Arc::new(AtomicU64::new(writer.next - 1)), AtomicU64::new(0));
+    let told = newest.clone();
+    store.on_call(move |call| {
+        let reads = call.starts_with("get ") || call.starts_with("open ");
+        let is_log = call.contains(" _delta_log/0");
+        if reads && is_log && times.fetch_add(1, Ordering::Relaxed) < TIMES as u64 {
+            writer.move_on();
+            told.store(writer.next - 1, Ordering::Relaxed);
+        }
+        None
+    });
+    let after = list();
+
+    let newest = newest.load(Ordering::Relaxed);
+    assert!(
+        newest > 20 * TIMES as u64,
+        "the log has moved on only to {newest}"
+    );
+    let batches: BTreeSet<_> = after.iter().map(|(name, _)| parse(name)).collect();
+    let expected: BTreeSet<_> = (0..FILES).map(|number| Some((newest, number))).collect();
+    assert_eq!(batches, expected);
+    for (name, ino) in before {
+        let found = tree.lookup(latest, OsStr::new(&name));
+        assert_eq!(found.map(|entry| entry.attr.ino).ok(), Some(ino), "{name}");
+    }
 }

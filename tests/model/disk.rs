@@ -27,7 +27,14 @@ impl Damage {
     fn apply(self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Damage::Empty => Vec::new(),
-            Damage::CutOff => bytes[..bytes.len() * 2 / 3].to_vec(),
+            Damage::CutOff => {
+                let mut end = bytes.len() * 2 / 3;
+                // A whole line would be missed by nobody.
+                while end > 0 && bytes[end - 1..=end].contains(&b'\n') {
+                    end -= 1;
+                }
+                bytes[..end].to_vec()
+            }
             Damage::Garbage => vec![b'#'; bytes.len()],
         }
     }

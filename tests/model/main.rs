@@ -20,19 +20,14 @@ use proptest::test_runner::{Config, TestCaseError};
 
 use reference::Mode;
 
-/// How many sequences are tried with each mode; `PROPTEST_CASES` overrides it.
+/// How many sequences are tried with each mode; `PROPTEST_CASES` overrides it. What fails becomes a
+/// test in `regressions`.
 const SEQUENCES: u32 = 1000;
 
 fn config() -> Config {
     Config {
-        cases: match std::env::var_os("PROPTEST_CASES") {
-            Some(_) => Config::default().cases,
-            None => SEQUENCES,
-        },
-        // A sequence that fails becomes a test with a name, in `regressions`.
-        failure_persistence: None,
         max_shrink_iters: 20_000,
-        ..Config::default()
+        ..support::cases(SEQUENCES)
     }
 }
 

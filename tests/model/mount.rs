@@ -10,7 +10,9 @@ use std::time::Duration;
 use deltafs::errno::{Errno, of_snapshot, of_tree};
 use deltafs::snapshot::Table;
 use deltafs::storage::{StoreOptions, TableRoots, open_store};
-use deltafs::tree::{Attr, Entry, Ino, NodeKind, Opened, ROOT_INO, Tree, TreeError, TreeOptions};
+use deltafs::tree::{
+    Attr, DirEntry, Entry, Ino, NodeKind, Opened, ROOT_INO, Tree, TreeError, TreeOptions,
+};
 use deltafs::view::ViewOptions;
 
 use super::reference::{Content, LogicalFile, Mode};
@@ -38,6 +40,17 @@ pub struct Row {
     pub ino: Ino,
     pub kind: NodeKind,
     pub next_offset: u64,
+}
+
+impl Row {
+    fn of(row: &DirEntry<'_>) -> Row {
+        Row {
+            name: row.name.to_str().expect("text").to_owned(),
+            ino: row.ino,
+            kind: row.kind,
+            next_offset: row.next_offset,
+        }
+    }
 }
 
 struct KeptFile {
@@ -145,12 +158,7 @@ impl Mount {
             if rows.len() == most {
                 return ControlFlow::Break(());
             }
-            rows.push(Row {
-                name: row.name.to_str().expect("text").to_owned(),
-                ino: row.ino,
-                kind: row.kind,
-                next_offset: row.next_offset,
-            });
+            rows.push(Row::of(row));
             ControlFlow::Continue(())
         });
         read.map_err(|error| of_tree(&error))?;
@@ -165,12 +173,7 @@ impl Mount {
             if rows.len() == most {
                 return ControlFlow::Break(());
             }
-            rows.push(Row {
-                name: row.name.to_str().expect("text").to_owned(),
-                ino: row.ino,
-                kind: row.kind,
-                next_offset: row.next_offset,
-            });
+            rows.push(Row::of(row));
             entries.push(row.entry);
             ControlFlow::Continue(())
         });

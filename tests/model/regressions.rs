@@ -3,7 +3,7 @@
 use super::ops::Op::{Other as Do, Unseen, User as See};
 use super::ops::Other::{
     AddAgain, Append, AppendTwo, ChangeSchema, Checkpoint, CleanUp, DamageCheckpoint, DamageCommit,
-    DamagedCommit, Describe, Drop, Gap, Make, Mend, Overwrite, Remove, Vacuum,
+    DamagedCommit, DeleteRows, Describe, Drop, Gap, Make, Mend, Overwrite, Remove, Vacuum,
 };
 use super::ops::User::{Forget, ListRoot, LookAtEverything, LookUpLatest, Remount, Time};
 use super::ops::{New, Op};
@@ -267,5 +267,56 @@ fn the_root_may_list_what_was_cleaned_up_a_moment_ago() {
         Do(Append(FILE)),
         Unseen(CleanUp(0, false)),
         Unseen(DamagedCommit(0)),
+    ]);
+}
+
+/// A name that the mount cannot explain any more, behind a newest version that it cannot read, was
+/// expected not to be there, which nobody can tell.
+#[test]
+fn a_name_that_the_log_does_not_explain_may_be_behind_the_damage() {
+    holds(
+        Mode::Flat,
+        &[
+            Do(Overwrite(0, New { place: 2, ..FILE })),
+            Do(DeleteRows(0)),
+            Do(Checkpoint(3)),
+            Unseen(Append(FILE)),
+            Do(Append(FILE)),
+            Do(Append(FILE)),
+            Do(CleanUp(0, true)),
+            Unseen(DamageCommit(34, 0)),
+        ],
+    );
+}
+
+/// Each `metaData` action began to find out anew how files are shown; so one and the same name had
+/// attributes for ever in one version, and for the moment in another.
+#[test]
+fn a_file_is_told_in_one_way_under_all_descriptions_of_a_schema() {
+    let space = New { place: 2, ..FILE };
+    holds_in_all_modes(&[
+        Do(AppendTwo(New { kind: 1, ..space }, space)),
+        Do(Describe),
+        Do(Remove(55)),
+        Do(Vacuum(0)),
+        Do(Remove(0)),
+    ]);
+}
+
+/// The cut fell between two lines, where nobody can see it: that is another commit, not a damage.
+#[test]
+fn a_commit_that_is_cut_off_is_cut_within_a_line() {
+    let [sub, underscore] = [1, 4].map(|place| New { place, ..FILE });
+    holds_in_all_modes(&[
+        Unseen(Overwrite(0, FILE)),
+        Unseen(Remove(0)),
+        Do(Append(FILE)),
+        Unseen(AppendTwo(sub, sub)),
+        Do(Overwrite(3, underscore)),
+        Do(Append(FILE)),
+        Unseen(Append(FILE)),
+        Do(Append(FILE)),
+        Do(Append(FILE)),
+        Do(DamageCommit(125, 1)),
     ]);
 }

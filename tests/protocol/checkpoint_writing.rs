@@ -1,8 +1,11 @@
 //! "Checkpoints" under "Requirements for Writers", "Checkpoint Schema", "V2 Spec", "Version Checksum
 //! File" and "Last Checkpoint File", as duties of whoever writes them.
 
+mod beside;
+mod histories;
+mod statistics;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use deltafs::base::Version;
 use deltafs::base::clock::now_ms;
@@ -10,7 +13,6 @@ use deltafs::log::checkpoint::write::WriteError;
 use deltafs::snapshot::checkpoint::{
     CheckpointError, CheckpointReport, after_commit, write_checkpoint,
 };
-use deltafs::storage::PutOutcome;
 use serde_json::{Value, json};
 
 use crate::ID;
@@ -58,6 +60,11 @@ fn named<'a>(actions: &'a [(String, Value)], name: &str) -> Vec<&'a Value> {
         .filter(|(found, _)| found == name)
         .map(|(_, fields)| fields)
         .collect()
+}
+
+fn last_checkpoint(table: &TableBuilder) -> Value {
+    let bytes = std::fs::read(table.log("_last_checkpoint")).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
 }
 
 /// By path and deletion vector.
@@ -289,158 +296,6 @@ fn every_field_survives_from_checkpoint_to_checkpoint() {
     }
 }
 
-fn last_checkpoint(table: &TableBuilder) -> Value {
-    let bytes = std::fs::read(table.log("_last_checkpoint")).unwrap();
-    serde_json::from_slice(&bytes).unwrap()
-}
-
-/// "Last Checkpoint File Schema".
-#[test]
-fn the_pointer_says_what_was_written() {
-    for form in ["classic", "v2"] {
-        let table = busy_table(&[], form);
-        let report = write(&table, 6);
-        assert!(report.pointed_to);
-        let pointer = last_checkpoint(&table);
-        let size = |path: &PathBuf| std::fs::metadata(path).unwrap().len();
-        let mut sum = size(&table.path(&report.written.file.path));
-        for sidecar in &report.written.sidecars {
-            sum += size(&table.path(&sidecar.path));
-        }
-        assert_eq!(pointer["version"], 6);
-        assert_eq!(pointer["size"], report.written.actions);
-        assert_eq!(pointer["sizeInBytes"], sum);
-        assert_eq!(pointer["numOfAddFiles"], 3);
-        assert_eq!(pointer.get("parts"), None);
-        assert_eq!(pointer["checksum"].as_str().unwrap().len(), 32);
-        let v2 = pointer.get("v2Checkpoint");
-        assert_eq!(v2.is_some(), form == "v2");
-        if let Some(v2) = v2 {
-            assert_eq!(v2["path"], report.written.file.name());
-        }
-    }
-}
-
-/// The pointer never goes back.
-#[test]
-fn the_pointer_stays_with_a_newer_checkpoint() {
-    let table = busy_table(&[], "classic");
-    assert!(write(&table, 5).pointed_to);
-    assert!(!write(&table, 4).pointed_to);
-    assert_eq!(last_checkpoint(&table)["version"], 5);
-    assert!(write(&table, 5).pointed_to);
-    assert!(write(&table, 6).pointed_to);
-    assert_eq!(last_checkpoint(&table)["version"], 6);
-    // One that nobody can read points nowhere.
-    table.write_log("_last_checkpoint", "{\"version\":\"x");
-    assert!(write(&table, 2).pointed_to);
-    assert_eq!(last_checkpoint(&table)["version"], 2);
-}
-
-/// `delta.checkpointInterval`: after every so many commits.
-#[test]
-fn checkpoints_are_due_at_multiples_of_the_interval() {
-    for (interval, due) in [
-        (None, vec![10]),
-        (Some("4"), vec![4, 8]),
-        (Some("1"), (1..=10).collect()),
-    ] {
-        let meta = metadata(ID);
-        let meta = match interval {
-            None => meta,
-            Some(interval) => meta.property("delta.checkpointInterval", interval),
-        };
-        let mut table = TableBuilder::with_actions([protocol(1, 2), meta]);
-        table.commit_adds(10);
-        let generation = table.generation();
-        let mut found = Vec::new();
-        for version in 0..=10 {
-            let after = after_commit(&generation, version);
-            assert_eq!(after.checksum.unwrap(), PutOutcome::Created);
-            if let Some(checkpoint) = after.checkpoint {
-                found.push(checkpoint.unwrap().version);
-            }
-        }
-        assert_eq!(found, due);
-        // The listing learned of them.
-        let known: Vec<Version> = generation.listing().checkpoint_versions().collect();
-        assert_eq!(known, due);
-        // A second time there is nothing to do.
-        let again = after_commit(&generation, 10);
-        assert_eq!(again.checksum.unwrap(), PutOutcome::AlreadyExists);
-        assert!(again.checkpoint.is_none());
-        table.delete_commits(0..=due.last().unwrap() - 1);
-        table.check(&table.generation(), [10]);
-    }
-}
-
-fn checksum(table: &TableBuilder, version: Version) -> Value {
-    let bytes = std::fs::read(table.log(&format!("{version:020}.crc"))).unwrap();
-    serde_json::from_slice(&bytes).unwrap()
-}
-
-/// "Version Checksum File Schema": "Writers MUST ensure all metrics in the Version Checksum accurately
-/// reflect table state after Action Reconciliation".
-#[test]
-fn version_checksums_say_what_the_version_is() {
-    let table = busy_table(&[], "classic");
-    let generation = table.generation();
-    // In an order in which sizes are derived from one another forwards, backwards, and anew.
-    for version in [6, 2, 3, 0, 5, 1, 4] {
-        let after = after_commit(&generation, version);
-        assert_eq!(after.checksum.unwrap(), PutOutcome::Created);
-        let found = checksum(&table, version);
-        let mut expected = table.checksum(version);
-        let state = table.reference(version);
-        let fields = |name: &str| -> Value {
-            let others = state.non_file_actions();
-            let fields = others.into_iter().filter(|action| action.name == name);
-            fields.map(|action| json!(action.fields)).collect()
-        };
-        expected["setTransactions"] = fields("txn");
-        expected["domainMetadata"] = fields("domainMetadata");
-        assert_eq!(found, expected, "version {version}");
-        let snapshot = generation.snapshot(version).unwrap();
-        assert_eq!(generation.checksum_problem(&snapshot), None);
-    }
-}
-
-/// "Writers MUST NOT overwrite existing Version Checksum files".
-#[test]
-fn a_version_checksum_that_is_there_stays() {
-    let table = busy_table(&[], "classic");
-    table.write_log("00000000000000000006.crc", "{}");
-    let after = after_commit(&table.generation(), 6);
-    assert_eq!(after.checksum.unwrap(), PutOutcome::AlreadyExists);
-    assert_eq!(checksum(&table, 6), json!({}));
-}
-
-/// "txnId: A unique identifier for the transaction that produced this commit", "inCommitTimestampOpt:
-/// Present if and only if In-Commit Timestamps are enabled".
-#[test]
-fn a_version_checksum_has_what_the_commit_says_of_itself() {
-    let meta = metadata(ID).property("delta.enableInCommitTimestamps", "true");
-    let mut table = TableBuilder::with_actions([
-        commit_info().in_commit_timestamp(17).with("txnId", "t0"),
-        protocol(1, 7).with("writerFeatures", json!(["inCommitTimestamp"])),
-        meta,
-    ]);
-    table.commit([add("a")]);
-    let generation = table.generation();
-    assert!(after_commit(&generation, 0).checksum.is_ok());
-    let found = checksum(&table, 0);
-    assert_eq!(
-        (&found["txnId"], &found["inCommitTimestampOpt"]),
-        (&json!("t0"), &json!(17))
-    );
-    // Without its time there is no right checksum of a version.
-    let error = after_commit(&generation, 1).checksum.unwrap_err();
-    assert!(
-        matches!(error, CheckpointError::NoInCommitTimestamp { version: 1 }),
-        "{error}"
-    );
-}
-
 /// "The following examples uses a table with two partition columns": the columns have the names and
 /// Parquet types that Delta on Spark gives them.
 #[test]
@@ -480,109 +335,6 @@ fn the_schema_is_that_of_the_protocol() {
     ] {
         assert!(!schema.contains(forbidden), "{forbidden}\nin\n{schema}");
     }
-}
-
-fn typed_table(properties: &[(&str, &str)]) -> TableBuilder {
-    let mapped = |name: &str, kind: &str, id: i64| {
-        let metadata = json!({
-            "delta.columnMapping.id": id,
-            "delta.columnMapping.physicalName": format!("col-{name}"),
-        });
-        field(name, json!(kind), metadata)
-    };
-    let fields = [
-        mapped("asset", "string", 1),
-        mapped("quantity", "double", 2),
-        mapped("is_available", "boolean", 3),
-        mapped("date", "date", 4),
-        mapped("region", "string", 5),
-    ];
-    let mut meta = metadata(ID)
-        .with(
-            "schemaString",
-            json!({"type": "struct", "fields": fields}).to_string(),
-        )
-        .partitioned_by(&["date", "region"])
-        .property("delta.columnMapping.mode", "name");
-    for (name, value) in properties {
-        meta = meta.property(name, value);
-    }
-    let mut table = TableBuilder::with_actions([table_features(&["columnMapping"]), meta]);
-    let stats = json!({
-        "numRecords": 2,
-        "minValues": {"col-asset": "a", "col-quantity": 0.5},
-        "maxValues": {"col-asset": "b", "col-quantity": 1.5},
-        "nullCount": {"col-asset": 0, "col-quantity": 1, "col-is_available": 2},
-    });
-    table.commit([
-        add("x")
-            .partition("col-date", "2024-01-31")
-            .partition("col-region", "EU")
-            .stats(stats),
-        add("y")
-            .partition("col-date", None)
-            .partition("col-region", ""),
-    ]);
-    table
-}
-
-/// "stats_parsed: ... This field needs to be written when statistics are available and the table
-/// property: `delta.checkpoint.writeStatsAsStruct` is set to `true`", "partitionValues_parsed: In this
-/// struct, the column names correspond to the partition columns and the values are stored in their
-/// corresponding data type", by physical names under column mapping.
-#[test]
-fn statistics_are_written_as_struct_where_the_table_asks() {
-    let table = typed_table(&[("delta.checkpoint.writeStatsAsStruct", "true")]);
-    let report = write(&table, 1);
-    let adds = by_key(&named(&written(&table, &report), "add"));
-    let x = &adds["\"x\" null"];
-    assert_eq!(
-        x["partitionValues_parsed"],
-        json!({"col-date": 19_753, "col-region": "EU"})
-    );
-    let text: Value = serde_json::from_str(x["stats"].as_str().unwrap()).unwrap();
-    assert_eq!(x["stats_parsed"], text);
-    let y = &adds["\"y\" null"];
-    assert_eq!(y["partitionValues_parsed"], json!({}));
-    assert_eq!((y.get("stats"), y.get("stats_parsed")), (None, None));
-    let schema = parquet_schema(&table.path(&report.written.file.path));
-    for expected in [
-        "OPTIONAL group partitionValues_parsed {\n      OPTIONAL INT32 col-date (DATE);\n      OPTIONAL BYTE_ARRAY col-region (STRING);\n    }",
-        "OPTIONAL group stats_parsed {\n      OPTIONAL INT64 numRecords;\n      OPTIONAL group minValues {\n        OPTIONAL BYTE_ARRAY col-asset (STRING);\n        OPTIONAL DOUBLE col-quantity;\n      }",
-    ] {
-        assert!(schema.contains(expected), "{expected}\nin\n{schema}");
-    }
-}
-
-/// "`delta.checkpoint.writeStatsAsJson` ... When this property is set to `false`, this field should be
-/// omitted from the checkpoint." The statistics come back as JSON from the struct when the table
-/// changes its mind.
-#[test]
-fn statistics_are_left_out_as_json_and_come_back() {
-    let off = ("delta.checkpoint.writeStatsAsJson", "false");
-    let mut table = typed_table(&[off, ("delta.checkpoint.writeStatsAsStruct", "true")]);
-    let report = write(&table, 1);
-    let path = table.path(&report.written.file.path);
-    assert!(!parquet_schema(&path).contains(" stats ("));
-    let expected = by_key(&named(&written(&table, &report), "add"))["\"x\" null"].clone();
-
-    let meta = table.reference(1).metadata().unwrap().clone();
-    let meta = meta
-        .property("delta.checkpoint.writeStatsAsJson", "true")
-        .property("delta.checkpoint.writeStatsAsStruct", "false");
-    table.commit([meta]);
-    table.delete_commits(0..=1);
-    let adds = by_key(&named(&written(&table, &write(&table, 2)), "add"));
-    let x = &adds["\"x\" null"];
-    let text: Value = serde_json::from_str(x["stats"].as_str().unwrap()).unwrap();
-    assert_eq!(text, expected["stats_parsed"]);
-    assert_eq!(x.get("stats_parsed"), None);
-    assert_eq!(adds["\"y\" null"].get("stats"), None);
-    // And the statistics are still found by who needs them.
-    let generation = table.generation();
-    let snapshot = generation.snapshot(2).unwrap();
-    let records = generation.num_records(snapshot.files()).unwrap();
-    assert_eq!(records.into_values().collect::<Vec<_>>(), [2]);
 }
 
 /// "A tombstone expires when *current time* ... exceeds the expiration threshold added to the
@@ -811,145 +563,6 @@ fn a_log_that_says_otherwise_than_the_version_makes_no_checkpoint() {
                 .collect();
             assert_eq!(left, [""; 0], "{line}");
         }
-    }
-}
-
-/// Statistics as struct go from checkpoint to checkpoint as they are, and are made anew where the
-/// schema has changed.
-#[test]
-fn statistics_as_struct_follow_the_schema() {
-    let as_struct = ("delta.checkpoint.writeStatsAsStruct", "true");
-    for as_json in ["true", "false"] {
-        let mut table = typed_table(&[as_struct, ("delta.checkpoint.writeStatsAsJson", as_json)]);
-        let adds = |table: &TableBuilder, version| {
-            by_key(&named(&written(table, &write(table, version)), "add"))
-        };
-        let first = adds(&table, 1);
-        table.commit([add("z").partition("col-date", None)]);
-        table.delete_commits(0..=1);
-        let second = adds(&table, 2);
-        for key in ["\"x\" null", "\"y\" null"] {
-            assert_eq!(second[key], first[key]);
-        }
-        // A wider type and another column.
-        let mut meta = table.reference(2).metadata().unwrap().clone();
-        let schema = meta
-            .text("schemaString")
-            .replace("\"double\"", "\"decimal(20,4)\"");
-        meta = meta.with("schemaString", schema);
-        table.commit([meta]);
-        table.delete_commits(2..=2);
-        let third = adds(&table, 3);
-        let wider = &third["\"x\" null"]["stats_parsed"];
-        assert_eq!(wider["minValues"]["col-quantity"], "0.5000");
-        assert_eq!(wider["numRecords"], 2);
-        assert_eq!(
-            wider["nullCount"],
-            first["\"x\" null"]["stats_parsed"]["nullCount"]
-        );
-    }
-}
-
-/// Chance that is the same for the same number.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
-/// "To replay the log, scan all file actions and keep only the newest reference for each logical file":
-/// files come, go, come again, get deletion vectors; checkpoints are written in between, of any version
-/// and from one another, and the log before them is cleaned up.
-#[test]
-fn histories_of_any_kind_are_checkpointed() {
-    for seed in 1..=25_u64 {
-        let mut chance = Chance(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
-        let mut meta = metadata(&[("id", "long"), ("p", "string")]).partitioned_by(&["p"]);
-        if chance.below(2) == 0 {
-            meta = meta.property("delta.checkpointPolicy", "v2");
-        }
-        let features = table_features(&["v2Checkpoint", "deletionVectors"]).with(
-            "writerFeatures",
-            json!(["v2Checkpoint", "deletionVectors", "domainMetadata"]),
-        );
-        let mut table = TableBuilder::with_actions([features, meta]);
-        let mut generation = table.generation();
-        let mut oldest = 0;
-        for version in 1..=12 {
-            let live = table.reference(version - 1).adds().clone();
-            let mut actions = Vec::new();
-            for number in 0..8 {
-                let path = format!("f%20{number}");
-                let decoded = format!("f {number}");
-                let known = live.iter().find(|((path, _), _)| *path == decoded);
-                let fresh = |chance: &mut Chance| {
-                    let file = add(&path)
-                        .partition("p", (number > 2).then_some("v"))
-                        .size(i64::try_from(number).unwrap())
-                        .modified(i64::try_from(version * 10 + number).unwrap())
-                        .stats(json!({"numRecords": version}));
-                    match chance.below(3) {
-                        0 => file.with("tags", json!({"version": version.to_string()})),
-                        1 => file.with("baseRowId", version),
-                        _ => file,
-                    }
-                };
-                let gone = |known: &Action, chance: &mut Chance| {
-                    let age = i64::try_from(chance.below(14)).unwrap();
-                    let remove =
-                        remove(&path).with("deletionTimestamp", now_ms() - age * DAY - DAY / 2);
-                    match known.fields.get("deletionVector") {
-                        Some(vector) => remove.dv(vector),
-                        None => remove,
-                    }
-                };
-                match (known, chance.below(6)) {
-                    (None, 0 | 1) => actions.push(fresh(&mut chance)),
-                    (Some((_, known)), 0) => actions.push(gone(known, &mut chance)),
-                    (Some((_, known)), 1) => {
-                        actions.push(gone(known, &mut chance));
-                        let vector = dv(&format!("v{version}x{number}"));
-                        actions.push(fresh(&mut chance).dv(&vector));
-                    }
-                    // The same logical file, told anew.
-                    (Some((_, known)), 2) => {
-                        let again = fresh(&mut chance);
-                        actions.push(match known.fields.get("deletionVector") {
-                            Some(vector) => again.dv(vector),
-                            None => again,
-                        });
-                    }
-                    _ => {}
-                }
-            }
-            match chance.below(4) {
-                0 => actions.push(txn(&format!("app{}", chance.below(2)), 7)),
-                1 => actions.push(domain(&format!("d{}", chance.below(2)), "x")),
-                2 => actions.push(domain_removed("d1")),
-                _ => actions.push(commit_info()),
-            }
-            table.commit(actions);
-            if chance.below(2) == 0 {
-                generation = table.generation();
-            }
-            if chance.below(2) == 0 {
-                let at = oldest + chance.below(version - oldest + 1);
-                generation.relist().unwrap();
-                let report = write_checkpoint(&generation, at)
-                    .unwrap_or_else(|error| panic!("history {seed}, version {at}: {error}"));
-                check_whole(&table, &report);
-                if chance.below(3) == 0 && at > oldest {
-                    table.delete_commits(oldest..=at - 1);
-                    oldest = at;
-                }
-            }
-        }
-        table.check(&table.generation(), [12, oldest]);
     }
 }
 

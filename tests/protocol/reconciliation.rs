@@ -214,7 +214,7 @@ fn commit_of(deeds: &[Deed], live: &BTreeMap<String, Option<Value>>) -> Vec<Acti
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(crate::support::cases(150))]
 
     /// "To replay the log, scan all file actions and keep only the newest reference for each logical
     /// file": whatever the log holds besides commits, and in whatever order versions are asked for,

@@ -24,6 +24,7 @@ pub struct IntakeTable {
     pub metadata: Metadata,
     pub shape: TableShape,
     pub rules: WriteRules,
+    pub clustering: Vec<Vec<String>>,
 }
 
 /// Builds an [`IntakeTable`].
@@ -33,6 +34,7 @@ pub struct IntakeBuilder {
     partition_columns: Vec<String>,
     properties: BTreeMap<String, String>,
     features: Option<Vec<String>>,
+    clustering: Vec<Vec<String>>,
 }
 
 /// A column of the JSON type `data_type`: `"long"`, or an object.
@@ -67,6 +69,13 @@ impl IntakeBuilder {
 
     pub fn property(mut self, key: &str, value: &str) -> IntakeBuilder {
         self.properties.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Clustered by a column, by its path in data files.
+    pub fn clustered_by(mut self, path: &[&str]) -> IntakeBuilder {
+        let path = path.iter().map(|name| (*name).to_owned());
+        self.clustering.push(path.collect());
         self
     }
 
@@ -130,6 +139,7 @@ impl IntakeBuilder {
                 fingerprint: 0,
             },
             rules,
+            clustering: self.clustering,
         })
     }
 
@@ -152,6 +162,7 @@ impl IntakeTable {
             metadata: &self.metadata,
             shape: &self.shape,
             rules: &self.rules,
+            clustering: &self.clustering,
             now: deltafs::base::clock::now_ms(),
         }
     }
@@ -192,7 +203,7 @@ fn taken(file: DataFile, staged: &[u8]) -> Taken {
     let bytes = match &file.content {
         Content::AsStaged => staged.to_vec(),
         Content::Made(made) => {
-            let mut handle = made.file().try_clone().expect("a handle");
+            let mut handle = &*made.open().expect("a handle");
             let mut bytes = Vec::new();
             handle.seek(SeekFrom::Start(0)).expect("a file");
             handle.read_to_end(&mut bytes).expect("a file");
@@ -255,7 +266,7 @@ pub fn staged(name: &str, directories: &[(&str, Option<&str>)], bytes: &[u8]) ->
     file.write_all(bytes).expect("a temporary file");
     StagedFile {
         name: name.to_owned(),
-        file: Arc::new(file),
+        bytes: Arc::new(Arc::new(file)),
         size: bytes.len() as u64,
         directories: directories
             .iter()
@@ -267,13 +278,13 @@ pub fn staged(name: &str, directories: &[(&str, Option<&str>)], bytes: &[u8]) ->
 /// Scratch files without a name.
 pub struct TemporaryScratch;
 
-struct TemporaryFile(File);
+struct TemporaryFile(Arc<File>);
 
 impl Scratch for TemporaryScratch {
     fn create(&self) -> Result<Box<dyn ScratchFile>, StorageError> {
-        Ok(Box::new(TemporaryFile(
+        Ok(Box::new(TemporaryFile(Arc::new(
             tempfile::tempfile().expect("a temporary file"),
-        )))
+        ))))
     }
 }
 
@@ -294,8 +305,12 @@ impl Seek for TemporaryFile {
 }
 
 impl ScratchFile for TemporaryFile {
-    fn file(&self) -> &File {
-        &self.0
+    fn open(&self) -> Result<Arc<File>, StorageError> {
+        Ok(self.0.clone())
+    }
+
+    fn close(&mut self) -> Result<(), StorageError> {
+        Ok(())
     }
 
     fn name(&self) -> &str {

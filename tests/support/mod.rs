@@ -14,10 +14,12 @@
 #![allow(dead_code, unused_imports)]
 
 mod actions;
+mod chance;
 mod checkpoint;
 mod commits;
 mod data;
 mod deletion_vectors;
+mod disk;
 pub mod intake;
 mod logs;
 mod reference;
@@ -30,6 +32,7 @@ pub use actions::{
     Action, add, commit_info, domain, domain_removed, dv, field, metadata, other, protocol, remove,
     schema, sidecar, table_features, txn,
 };
+pub use chance::cases;
 pub use checkpoint::{Checkpoint, batch_of, parquet_of};
 pub use commits::{
     PartitionIs, actions_of, append, commit, committed, info_of, named, new_add, new_dv,
@@ -39,6 +42,7 @@ pub use data::{
     batch, booleans, column, ints, longs, parquet, parquet_compressed, parquet_longs, strings,
 };
 pub use deletion_vectors::{inline_vector, serialized_vector, vector_file, z85};
+pub use disk::Disk;
 pub use logs::{Logs, logged};
 pub use reference::{LogicalFile, Reference};
 pub use scripted_store::{ScriptedStore, io_error, remote_error};

@@ -230,13 +230,8 @@ fn a_mutated_winner_is_read_or_refused() {
         .collect();
     let bytes = text.into_bytes();
     let length = bytes.len();
-    let config = ProptestConfig {
-        cases: 2000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
     let edits = prop::collection::vec((0..length, any::<u8>()), 0..4);
-    proptest!(config, |(edits in edits, end in 0..=length)| {
+    proptest!(crate::support::cases(2000), |(edits in edits, end in 0..=length)| {
         let mut mutated = bytes.clone();
         for (at, byte) in edits {
             mutated[at] = byte;

@@ -316,7 +316,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::cases(64))]
 
     #[test]
     fn serializable_commits_are_those_of_their_versions_in_order(ops in ops()) {

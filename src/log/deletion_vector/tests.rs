@@ -1,8 +1,10 @@
+mod hostile;
+mod real;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::*;
@@ -431,90 +433,7 @@ fn a_vector_deletes_only_rows_that_are_there() {
     assert_refused(within(0), libc::EIO, &["row 29", "0 rows"]);
 }
 
-/// Each byte of the vector, its size and its checksum counts.
-#[test]
-fn every_flipped_bit_is_noticed() {
-    let mut table = Table::new();
-    let vector = table.add(ROWS);
-    for at in 0..table.bytes.len() * 8 {
-        table.bytes[at / 8] ^= 1 << (at % 8);
-        table.write();
-        assert!(table.read(&vector).is_err(), "bit {at}");
-        table.bytes[at / 8] ^= 1 << (at % 8);
-    }
-    let whole = table.bytes.clone();
-    for length in 0..whole.len() {
-        table.bytes.truncate(length);
-        table.write();
-        assert_refused(table.read(&vector), libc::EIO, &["only"]);
-        table.bytes.clone_from(&whole);
-    }
-}
-
-#[test]
-fn counts_are_checked_against_the_bytes_that_are_there() {
-    let magic = bitmap::MAGIC.to_le_bytes();
-    let of = |parts: &[&[u8]]| bitmap::decode(&parts.concat());
-    let problem = |parts: &[&[u8]]| match of(parts) {
-        Err(BitmapError::Damaged(problem)) => problem,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(of(&[&[0; 4]]), Err(BitmapError::Magic(0)));
-    assert!(problem(&[&magic[..3]]).contains("3 bytes"));
-    assert!(problem(&[&magic, &[0; 7]]).contains("7 bytes"));
-    assert!(problem(&[&magic, &[0xFF; 8]]).contains("18446744073709551615 buckets"));
-    assert!(problem(&[&magic, &[0; 8], &[0]]).contains("1 bytes follow"));
-    let mut one = Vec::new();
-    RoaringBitmap::from([7]).serialize_into(&mut one).unwrap();
-    let two = 2_u64.to_le_bytes();
-    let key = |key: u32| key.to_le_bytes();
-    assert_eq!(
-        rows(&of(&[&magic, &two, &key(0), &one, &key(2), &one]).unwrap()),
-        [7, (2 << 32) + 7]
-    );
-    for keys in [[1, 0], [1, 1], [0, 1 << 31]] {
-        let found = problem(&[&magic, &two, &key(keys[0]), &one, &key(keys[1]), &one]);
-        assert!(found.contains("ascending"), "{found}");
-    }
-}
-
-/// A vector of which every length and count lies may cost an error, not memory or a panic.
-fn exercise(bytes: &[u8]) {
-    if let Ok(rows) = bitmap::decode(bytes) {
-        assert!(rows.max().is_none_or(|last| last < 1 << 63));
-    }
-}
-
 proptest! {
-    #[test]
-    fn damaged_vectors_never_panic(
-        set in prop::collection::btree_set(0_u64..1 << 34, 1..200),
-        dense in any::<bool>(),
-        edits in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6),
-    ) {
-        let mut map: RoaringTreemap = set.into_iter().collect();
-        if dense {
-            map.insert_range(70_000..90_000);
-            map.optimize();
-        }
-        let mut bytes = bitmap::MAGIC.to_le_bytes().to_vec();
-        map.serialize_into(&mut bytes).unwrap();
-        for (at, byte) in edits {
-            let at = usize::from(at) % bytes.len();
-            bytes[at] = byte;
-        }
-        exercise(&bytes);
-    }
-
-    #[test]
-    fn any_bytes_after_the_magic_number_never_panic(
-        count in 0_u64..4,
-        rest in prop::collection::vec(any::<u8>(), 0..200),
-    ) {
-        let magic = bitmap::MAGIC.to_le_bytes();
-        exercise(&[&magic[..], &count.to_le_bytes(), &rest].concat());
-    }
-
     #[test]
     fn any_descriptor_is_located_or_refused(
         kind in "[uip]",
@@ -559,82 +478,5 @@ fn groups_beyond_what_is_numbered_are_refused() {
     for (first, count) in [(0, MAX_GROUP_ROWS + 1), (u64::MAX, 1)] {
         let error = deleted_in(&deleted, first, count, "f").unwrap_err();
         assert_eq!(of_deletion_vector(&error), libc::EOPNOTSUPP, "{error}");
-    }
-}
-
-/// The actions of a commit file that can have a vector.
-#[derive(Deserialize)]
-struct Line {
-    add: Option<Action>,
-    remove: Option<Action>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Action {
-    path: String,
-    stats: Option<String>,
-    deletion_vector: Option<DeletionVectorDescriptor>,
-}
-
-/// Reads every vector of a table that its commit files name and that is still there; how many.
-fn read_all(table: &Path) -> usize {
-    let roots = roots_of(table);
-    let mut count = 0;
-    for entry in fs::read_dir(table.join("_delta_log")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        for line in fs::read_to_string(&path).unwrap().lines() {
-            let Ok(line) = serde_json::from_str::<Line>(line) else {
-                continue;
-            };
-            for action in line.add.into_iter().chain(line.remove) {
-                let Some(vector) = action.deletion_vector else {
-                    continue;
-                };
-                let rows = action.stats.and_then(|stats| {
-                    let stats: serde_json::Value = serde_json::from_str(&stats).ok()?;
-                    stats["numRecords"].as_u64()
-                });
-                match read(&roots, &vector, &action.path, rows) {
-                    Ok(deleted) => {
-                        assert_eq!(deleted.len() as i64, vector.cardinality);
-                        count += 1;
-                    }
-                    Err(DeletionVectorError::Storage { source, .. }) if source.is_not_found() => {}
-                    Err(error) => panic!("{}: {error}", table.display()),
-                }
-            }
-        }
-    }
-    count
-}
-
-#[test]
-fn the_vectors_of_real_tables_are_read() {
-    let corpus = std::env::var_os("DELTAFS_CORPUS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
-        PathBuf::from,
-    );
-    if !corpus.is_dir() {
-        eprintln!(
-            "skipped: no real tables at {}; set DELTAFS_CORPUS",
-            corpus.display()
-        );
-        return;
-    }
-    for (name, at_least) in [
-        ("golden/dv-partitioned-with-checkpoint/delta", 15),
-        ("golden/log-replay-dv-key-cases/delta", 3),
-        ("other/compacted-log-files-table", 10),
-        ("other/cdf-table-with-dv", 1),
-        ("other/with-short-dv", 1),
-    ] {
-        let table = corpus.join(name);
-        assert!(table.is_dir(), "{} is there", table.display());
-        let count = read_all(&table);
-        assert!(count >= at_least, "{name}: {count} vectors");
     }
 }

@@ -1,5 +1,6 @@
 //! How long a presented file can become, before any chunk of it is made.
 
+use super::super::calendar::VERSION;
 use super::super::chunks::RowGroupMeta;
 use super::super::output::{OutputGroup, OutputKind, OutputNode};
 use super::super::{Footer, ParquetError};
@@ -67,13 +68,12 @@ pub fn size_bound(
 fn footer_bound(plan: &Plan<'_>) -> u64 {
     let carried = &plan.carried;
     let texts = carried
-        .key_values
-        .iter()
-        .map(|(key, value)| key.len() + value.len() + 32);
+        .spark
+        .map_or(0, |version| VERSION.len() + version.len() + 32);
     let mut bound = 128
         + elements(plan.schema)
         + (carried.root.len() + carried.created_by.map_or(0, <[u8]>::len)) as u64
-        + texts.sum::<usize>() as u64;
+        + texts as u64;
     if let Some(orders) = &carried.column_orders {
         // Each original leaf may be presented more than once.
         let longest = orders.iter().map(|order| order.len()).max().unwrap_or(0);

@@ -1,24 +1,19 @@
 //! What of the original footer is carried over beside the column chunks.
 
-use super::super::schema::LeafShape;
+use super::super::calendar::{NEW_INT96, VERSION};
+use super::super::leaves::LeafShape;
 use super::super::thrift::{Damage, Kind, Reader};
 use super::super::{Footer, ParquetError};
-
-/// The key-value entries that say how values are to be understood. All others describe the schema
-/// of the original file, and readers that believe them contradict the new one.
-const KEYS: [&str; 4] = [
-    "org.apache.spark.version",
-    "org.apache.spark.timeZone",
-    "org.apache.spark.legacyDateTime",
-    "org.apache.spark.legacyINT96",
-];
 
 /// What is carried over.
 pub(super) struct Carried<'a> {
     pub(super) version: i32,
     /// The name of the root of the schema.
     pub(super) root: &'a [u8],
-    pub(super) key_values: Vec<(&'static str, &'a [u8])>,
+    /// The version of Spark that wrote the file, which says that dates and instants mean what the
+    /// format says: none of the presented file is in an older calendar. All other key-value entries
+    /// describe the original file, and readers that believe them contradict the new one.
+    pub(super) spark: Option<&'a [u8]>,
     pub(super) created_by: Option<&'a [u8]>,
     /// The `ColumnOrder` of each leaf of the file.
     pub(super) column_orders: Option<Vec<&'a [u8]>>,
@@ -29,10 +24,9 @@ impl<'a> Carried<'a> {
         let mut carried = Carried {
             version: 1,
             root: b"schema",
-            key_values: KEYS
-                .iter()
-                .filter_map(|&key| Some((key, footer.key_value(key)?)))
-                .collect(),
+            spark: footer
+                .key_value(VERSION)
+                .map(|version| version.max(NEW_INT96)),
             created_by: None,
             column_orders: None,
         };

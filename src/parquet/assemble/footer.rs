@@ -1,6 +1,7 @@
 //! Writing the footer of a presented file.
 
 use super::super::ParquetError;
+use super::super::calendar::VERSION;
 use super::super::chunks::{Bounds, SortingColumn};
 use super::super::output::{LeafSource, OutputGroup};
 use super::super::thrift::{Damage, FieldWriter, Kind, write_struct};
@@ -52,14 +53,12 @@ fn write_fields(
         });
         result?;
     }
-    if !plan.carried.key_values.is_empty() {
-        let entries = file.list(5, Kind::Struct, plan.carried.key_values.len());
-        for (key, value) in &plan.carried.key_values {
-            write_struct(entries, |entry| {
-                entry.binary(1, key.as_bytes());
-                entry.binary(2, value);
-            });
-        }
+    if let Some(version) = plan.carried.spark {
+        let entries = file.list(5, Kind::Struct, 1);
+        write_struct(entries, |entry| {
+            entry.binary(1, VERSION.as_bytes());
+            entry.binary(2, version);
+        });
     }
     if let Some(created_by) = plan.carried.created_by {
         file.binary(6, created_by);

@@ -110,7 +110,7 @@ impl<'p> Placement<'p> {
             || made
                 .dictionary_page_at
                 .is_some_and(|at| at > made.data_page_at)
-            || (output.shape.max_repetition == 0 && made.num_values != rows)
+            || (output.shape.levels.repetition == 0 && made.num_values != rows)
             || made.num_values > i64::MAX as u64
             || made.uncompressed_size > i64::MAX as u64;
         if inconsistent {

@@ -1,8 +1,8 @@
 //! What a presented file is to be made of, checked against the file it is made of.
 
 use super::super::chunks::{ChunkMeta, RowGroupMeta};
+use super::super::leaves::{LeafShape, visit_leaves};
 use super::super::output::{LeafSource, OutputGroup, OutputKind, OutputNode};
-use super::super::schema::LeafShape;
 use super::super::synthetic::Synthetic;
 use super::super::{Footer, ParquetError, PhysicalType};
 use super::carried::Carried;
@@ -45,7 +45,15 @@ impl<'a> Plan<'a> {
         groups: &'a [OutputGroup],
     ) -> Result<Plan<'a>, ParquetError> {
         let mut leaves = Vec::new();
-        collect_leaves(schema, (0, 0), &mut Vec::new(), &mut leaves);
+        visit_leaves(schema, |path, shape, node| {
+            if let OutputKind::Leaf { source, .. } = &node.kind {
+                leaves.push(OutputLeaf {
+                    path: path.to_vec(),
+                    shape,
+                    source,
+                });
+            }
+        });
         let plan = Plan {
             footer,
             schema,
@@ -87,24 +95,21 @@ impl<'a> Plan<'a> {
                     repetition,
                     ..
                 } => {
-                    definition < wanted.max_definition
-                        && definition <= shape.max_definition
-                        && repetition <= shape.max_repetition.min(wanted.max_repetition)
+                    definition < wanted.levels.definition
+                        && definition <= shape.levels.definition
+                        && repetition <= shape.levels.repetition.min(wanted.levels.repetition)
                 }
-                _ => {
-                    shape.max_definition == wanted.max_definition
-                        && shape.max_repetition == wanted.max_repetition
-                }
+                _ => shape.levels == wanted.levels,
             };
             if !fits {
                 let reason = format!(
                     "the file has {} with levels up to {} and {}, wanted is {} with {} and {}",
                     shape.physical,
-                    shape.max_definition,
-                    shape.max_repetition,
+                    shape.levels.definition,
+                    shape.levels.repetition,
                     wanted.physical,
-                    wanted.max_definition,
-                    wanted.max_repetition,
+                    wanted.levels.definition,
+                    wanted.levels.repetition,
                 );
                 return Err(self.unpresentable(position, &reason));
             }
@@ -150,18 +155,10 @@ impl<'a> Plan<'a> {
     }
 
     fn synthetic(&self, leaf: usize) -> Result<Synthetic<'_>, ParquetError> {
-        let LeafShape {
-            physical,
-            max_definition,
-            max_repetition,
-        } = self.leaves[leaf].shape;
+        let shape = self.leaves[leaf].shape;
         let synthetic = match self.leaves[leaf].source {
-            LeafSource::Constant(value) => {
-                Synthetic::constant(physical, max_definition, max_repetition, value)
-            }
-            LeafSource::Null { definition } => {
-                Synthetic::null(physical, max_definition, max_repetition, *definition)
-            }
+            LeafSource::Constant(value) => Synthetic::constant(shape, value),
+            LeafSource::Null { definition } => Synthetic::null(shape, *definition),
             _ => Err("it is read from the file".to_owned()),
         };
         synthetic.map_err(|reason| self.unpresentable(leaf, &reason))
@@ -187,30 +184,5 @@ impl<'a> Plan<'a> {
             location: self.footer.location.to_string(),
             reason,
         }
-    }
-}
-
-fn collect_leaves<'a>(
-    nodes: &'a [OutputNode],
-    (definition, repetition): (u16, u16),
-    path: &mut Vec<&'a str>,
-    leaves: &mut Vec<OutputLeaf<'a>>,
-) {
-    for node in nodes {
-        let levels = node.repetition.levels(definition, repetition);
-        path.push(&node.name);
-        match &node.kind {
-            OutputKind::Leaf { physical, source } => leaves.push(OutputLeaf {
-                path: path.clone(),
-                shape: LeafShape {
-                    physical: *physical,
-                    max_definition: levels.0,
-                    max_repetition: levels.1,
-                },
-                source,
-            }),
-            OutputKind::Group(children) => collect_leaves(children, levels, path, leaves),
-        }
-        path.pop();
     }
 }

@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 use super::super::RowGroupMeta;
 use super::super::output::{LeafSource, OutputKind};
-use super::super::schema::{Annotation, Node, NodeKind, PhysicalType, Repetition};
+use super::super::schema::{Annotation, Node, PhysicalType, Repetition};
 use super::super::testing::footer_of;
 use super::*;
 
@@ -130,20 +130,7 @@ fn sample_of(batch: RecordBatch) -> Vec<u8> {
 
 /// The schema of the file itself.
 fn mirror(nodes: &[Node]) -> Vec<OutputNode> {
-    let output = |node: &Node| OutputNode {
-        name: node.name.clone(),
-        id: node.id,
-        repetition: node.repetition,
-        annotation: node.annotation,
-        kind: match &node.kind {
-            NodeKind::Leaf { physical, leaf } => OutputKind::Leaf {
-                physical: *physical,
-                source: LeafSource::Original(*leaf),
-            },
-            NodeKind::Group(children) => OutputKind::Group(mirror(children)),
-        },
-    };
-    nodes.iter().map(output).collect()
+    nodes.iter().map(OutputNode::copy_of).collect()
 }
 
 fn leaf(
@@ -408,10 +395,7 @@ fn columns_are_renamed_reordered_dropped_and_added() {
         keys.iter()
             .map(|entry| (entry.key.as_str(), entry.value.as_deref()))
             .collect::<Vec<_>>(),
-        [
-            ("org.apache.spark.legacyDateTime", Some("")),
-            ("org.apache.spark.version", Some("3.5.0"))
-        ]
+        [("org.apache.spark.version", Some("3.5.0"))]
     );
     assert!(
         file_metadata

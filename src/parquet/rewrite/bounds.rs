@@ -193,57 +193,30 @@ impl Value for Int96 {
     }
 }
 
-impl Value for f32 {
-    fn compare(&self, other: &f32, _: Order) -> Option<Ordering> {
-        self.partial_cmp(other)
-    }
+macro_rules! float {
+    ($float:ty) => {
+        impl Value for $float {
+            fn compare(&self, other: &$float, _: Order) -> Option<Ordering> {
+                self.partial_cmp(other)
+            }
 
-    fn plain(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.to_le_bytes())
-    }
+            fn plain(&self) -> Bytes {
+                Bytes::copy_from_slice(&self.to_le_bytes())
+            }
 
-    fn plain_least(&self) -> Bytes {
-        if *self == 0.0 {
-            (-0.0f32).plain()
-        } else {
-            self.plain()
+            fn plain_least(&self) -> Bytes {
+                if *self == 0.0 { -0.0 } else { *self }.plain()
+            }
+
+            fn plain_greatest(&self) -> Bytes {
+                if *self == 0.0 { 0.0 } else { *self }.plain()
+            }
         }
-    }
-
-    fn plain_greatest(&self) -> Bytes {
-        if *self == 0.0 {
-            0.0f32.plain()
-        } else {
-            self.plain()
-        }
-    }
+    };
 }
 
-impl Value for f64 {
-    fn compare(&self, other: &f64, _: Order) -> Option<Ordering> {
-        self.partial_cmp(other)
-    }
-
-    fn plain(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.to_le_bytes())
-    }
-
-    fn plain_least(&self) -> Bytes {
-        if *self == 0.0 {
-            (-0.0f64).plain()
-        } else {
-            self.plain()
-        }
-    }
-
-    fn plain_greatest(&self) -> Bytes {
-        if *self == 0.0 {
-            0.0f64.plain()
-        } else {
-            self.plain()
-        }
-    }
-}
+float!(f32);
+float!(f64);
 
 impl Value for ByteArray {
     fn compare(&self, other: &ByteArray, order: Order) -> Option<Ordering> {

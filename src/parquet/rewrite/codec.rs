@@ -25,7 +25,7 @@ pub(super) fn made_codec(codec: i32) -> i32 {
     }
 }
 
-/// [`expansion`] of the codec of a column chunk.
+/// `expansion` of the codec of a column chunk.
 pub fn expansion_of(compression: Compression) -> u64 {
     expansion(match compression {
         Compression::UNCOMPRESSED => 0,

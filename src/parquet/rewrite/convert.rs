@@ -7,6 +7,7 @@ use ::parquet::data_type::{
 
 use super::bounds::Value;
 use super::{BadValue, Job};
+use crate::parquet::calendar::{new_day, new_instant};
 use crate::parquet::{Conversion, MadeChunk, ParquetError, PhysicalType};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -24,9 +25,13 @@ pub(super) fn run(
 ) -> Result<MadeChunk, ParquetError> {
     use PhysicalType as P;
     let source = job.source.shape.physical;
+    let zone = job.source.zone;
     match (conversion, source, physical) {
         (Conversion::Int32ToInt64, P::Int32, P::Int64) => {
             each::<Int32Type, Int64Type>(job, |&value| Ok(value.into()))
+        }
+        (Conversion::Unsigned32ToInt64, P::Int32, P::Int64) => {
+            each::<Int32Type, Int64Type>(job, |&value| Ok(value.cast_unsigned().into()))
         }
         (Conversion::Int32ToDouble, P::Int32, P::Double) => {
             each::<Int32Type, DoubleType>(job, |&value| Ok(value.into()))
@@ -34,25 +39,32 @@ pub(super) fn run(
         (Conversion::FloatToDouble, P::Float, P::Double) => {
             each::<FloatType, DoubleType>(job, |&value| Ok(value.into()))
         }
+        (Conversion::OldDays, P::Int32, P::Int32) => each::<Int32Type, Int32Type>(job, |&days| {
+            i32::try_from(new_day(days.into()))
+                .map_err(|_| beyond(format_args!("{days} days since 1970"), "32 bits"))
+        }),
         (Conversion::DaysToMicros, P::Int32, P::Int64) => {
-            each::<Int32Type, Int64Type>(job, |&days| {
-                i64::from(days)
-                    .checked_mul(MICROS_PER_DAY)
-                    .ok_or_else(|| beyond(format_args!("{days} days since 1970"), "microseconds"))
+            each::<Int32Type, Int64Type>(job, |&days| days_to_micros(days.into()))
+        }
+        (Conversion::OldDaysToMicros, P::Int32, P::Int64) => {
+            each::<Int32Type, Int64Type>(job, |&days| days_to_micros(new_day(days.into())))
+        }
+        (Conversion::OldMicros, P::Int64, P::Int64) => {
+            each::<Int64Type, Int64Type>(job, |&micros| new_instant(micros, zone))
+        }
+        (Conversion::OldMillisToMicros, P::Int64, P::Int64) => {
+            each::<Int64Type, Int64Type>(job, |&millis| {
+                new_instant(millis_to_micros(millis)?, zone)
             })
+        }
+        (Conversion::OldInt96ToMicros, P::Int96, P::Int64) => {
+            each::<Int96Type, Int64Type>(job, |value| new_instant(int96_to_micros(value)?, zone))
         }
         (Conversion::Int96ToMicros, P::Int96, P::Int64) => {
             each::<Int96Type, Int64Type>(job, int96_to_micros)
         }
         (Conversion::MillisToMicros, P::Int64, P::Int64) => {
-            each::<Int64Type, Int64Type>(job, |&millis| {
-                millis.checked_mul(1_000).ok_or_else(|| {
-                    beyond(
-                        format_args!("{millis} milliseconds since 1970"),
-                        "microseconds",
-                    )
-                })
-            })
+            each::<Int64Type, Int64Type>(job, |&millis| millis_to_micros(millis))
         }
         (Conversion::NanosToMicros, P::Int64, P::Int64) => {
             each::<Int64Type, Int64Type>(job, |nanos| Ok(nanos.div_euclid(1_000)))
@@ -76,6 +88,21 @@ pub(super) fn run(
                 physical,
                 |value: &FixedLenByteArray| from_big_endian(value.data()),
             )
+        }
+        (Conversion::UnsignedToDecimal { shift }, P::Int32, _) => {
+            decimal::<Int32Type>(job, conversion, shift, physical, |&value| {
+                Ok(value.cast_unsigned().into())
+            })
+        }
+        (Conversion::UnsignedToDecimal { shift }, P::Int64, _) => {
+            decimal::<Int64Type>(job, conversion, shift, physical, |&value| {
+                Ok(value.cast_unsigned().into())
+            })
+        }
+        (Conversion::FixedToByteArray, P::FixedLenByteArray(_), P::ByteArray) => {
+            each::<FixedLenByteArrayType, ByteArrayType>(job, |value: &FixedLenByteArray| {
+                Ok(ByteArray::clone(value))
+            })
         }
         _ => Err(no_conversion(job, conversion, physical)),
     }
@@ -160,6 +187,20 @@ where
 /// A clause that says what does not fit.
 fn beyond(what: std::fmt::Arguments<'_>, target: &str) -> String {
     format!("{what} does not fit {target}")
+}
+
+fn days_to_micros(days: i64) -> Result<i64, String> {
+    days.checked_mul(MICROS_PER_DAY)
+        .ok_or_else(|| beyond(format_args!("{days} days since 1970"), "microseconds"))
+}
+
+fn millis_to_micros(millis: i64) -> Result<i64, String> {
+    millis.checked_mul(1_000).ok_or_else(|| {
+        beyond(
+            format_args!("{millis} milliseconds since 1970"),
+            "microseconds",
+        )
+    })
 }
 
 /// Microseconds since the epoch, rounded towards the past.

@@ -25,7 +25,7 @@
 //! which none is left out, or there are far more pages than writers make; it is encoded anew then.
 
 use super::{Change, ChunkShape, codec, input};
-use crate::parquet::PhysicalType;
+use crate::parquet::{Conversion, PhysicalType};
 
 /// Numbers of `Encoding` in the format.
 pub(super) const PLAIN_DICTIONARY: i32 = 2;
@@ -74,7 +74,7 @@ impl Dictionary {
         {
             return Dictionary::Off;
         }
-        let plain = width(physical).map(|width| shape.num_values.saturating_mul(width));
+        let plain = width(shape, change).map(|width| shape.num_values.saturating_mul(width));
         match plain {
             Some(plain) if plain <= shape.uncompressed_size.saturating_mul(MAX_GROWTH) => {
                 Dictionary::Limited
@@ -152,7 +152,7 @@ impl Values {
             shape.uncompressed_size / input::smallest_value(shape.physical)
         };
         let distinct = entries.min(stored);
-        let all = match width(physical) {
+        let all = match width(shape, change) {
             // Not in a dictionary, eight to a byte.
             Some(_) if physical == PhysicalType::Boolean => Values {
                 plain: entries.div_ceil(8),
@@ -194,9 +194,18 @@ impl Values {
     }
 }
 
-/// The bytes of a value, where all have the same; at most those of a boolean.
-fn width(physical: PhysicalType) -> Option<u64> {
-    match physical {
+/// The bytes that a value takes plainly afterwards, where all take the same; at most those of a
+/// boolean.
+fn width(shape: &ChunkShape<'_>, change: Change) -> Option<u64> {
+    if let Change::Convert {
+        conversion: Conversion::FixedToByteArray,
+        ..
+    } = change
+        && let PhysicalType::FixedLenByteArray(length) = shape.physical
+    {
+        return Some(u64::from(length) + 4);
+    }
+    match change.physical(shape) {
         PhysicalType::Boolean => Some(1),
         PhysicalType::Int32 | PhysicalType::Float => Some(4),
         PhysicalType::Int64 | PhysicalType::Double => Some(8),

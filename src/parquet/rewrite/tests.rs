@@ -202,7 +202,7 @@ fn check_drop<T: DataType>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::base::random::cases(48))]
 
     #[test]
     fn rows_are_dropped_from_numbers(

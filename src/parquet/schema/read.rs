@@ -230,7 +230,7 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Result<Annotation, Damage> {
                     4 => Annotation::Other("ENUM"),
                     6 => Annotation::Date,
                     7 => Annotation::Other("TIME"),
-                    11 => Annotation::Other("UNKNOWN (always null)"),
+                    11 => Annotation::ALWAYS_NULL,
                     12 => Annotation::Other("JSON"),
                     13 => Annotation::Other("BSON"),
                     14 => Annotation::Other("UUID"),

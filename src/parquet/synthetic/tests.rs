@@ -1,4 +1,5 @@
 use super::*;
+use crate::parquet::Levels;
 
 const ROWS: [u64; 9] = [
     0,
@@ -12,17 +13,28 @@ const ROWS: [u64; 9] = [
     3 * PAGE_ROWS,
 ];
 
+fn leaf(physical: PhysicalType, definition: u16, repetition: u16) -> LeafShape {
+    LeafShape {
+        physical,
+        levels: Levels {
+            definition,
+            repetition,
+        },
+    }
+}
+
 fn kinds() -> Vec<Synthetic<'static>> {
-    let constant =
-        |physical, definition, value| Synthetic::constant(physical, definition, 0, value).unwrap();
+    let constant = |physical, definition, value| {
+        Synthetic::constant(leaf(physical, definition, 0), value).unwrap()
+    };
     vec![
         constant(PhysicalType::Boolean, 1, &[1]),
         constant(PhysicalType::Boolean, 0, &[0]),
         constant(PhysicalType::Int32, 0, &[1, 2, 3, 4]),
         constant(PhysicalType::ByteArray, 1, b"a text"),
-        Synthetic::null(PhysicalType::Int64, 1, 0, 0).unwrap(),
-        Synthetic::null(PhysicalType::ByteArray, 5, 2, 2).unwrap(),
-        Synthetic::null(PhysicalType::Float, 300, 280, 299).unwrap(),
+        Synthetic::null(leaf(PhysicalType::Int64, 1, 0), 0).unwrap(),
+        Synthetic::null(leaf(PhysicalType::ByteArray, 5, 2), 2).unwrap(),
+        Synthetic::null(leaf(PhysicalType::Float, 300, 280), 299).unwrap(),
     ]
 }
 
@@ -53,7 +65,7 @@ fn sizes_are_known_beforehand() {
 
 #[test]
 fn pages_hold_what_they_should() {
-    let constant = Synthetic::constant(PhysicalType::ByteArray, 1, 0, b"ab").unwrap();
+    let constant = Synthetic::constant(leaf(PhysicalType::ByteArray, 1, 0), b"ab").unwrap();
     let page = constant.data_page(1_000);
     // Definition levels: their length, 1,000 times 1; indices of one bit: 1,000 times 0.
     assert!(page.ends_with(&[3, 0, 0, 0, 0xD0, 0x0F, 1, 1, 0xD0, 0x0F, 0]));
@@ -63,7 +75,7 @@ fn pages_hold_what_they_should() {
             .ends_with(&[2, 0, 0, 0, b'a', b'b'])
     );
 
-    let deep = Synthetic::null(PhysicalType::ByteArray, 300, 280, 299).unwrap();
+    let deep = Synthetic::null(leaf(PhysicalType::ByteArray, 300, 280), 299).unwrap();
     let levels = [
         &[4, 0, 0, 0, 0xD0, 0x0F, 0, 0][..],
         &[4, 0, 0, 0, 0xD0, 0x0F, 0x2B, 1],
@@ -71,7 +83,7 @@ fn pages_hold_what_they_should() {
     assert!(deep.data_page(1_000).ends_with(&levels.concat()));
     assert!(deep.dictionary_page(1_000).is_empty());
 
-    let bits = Synthetic::constant(PhysicalType::Boolean, 0, 0, &[1]).unwrap();
+    let bits = Synthetic::constant(leaf(PhysicalType::Boolean, 0, 0), &[1]).unwrap();
     assert!(bits.data_page(11).ends_with(&[0, 0, 0xFF, 0x07]));
 }
 
@@ -89,13 +101,13 @@ fn values_that_are_none_of_the_type_are_refused() {
     ];
     for (physical, value) in wrong {
         assert!(
-            Synthetic::constant(physical, 1, 0, value).is_err(),
+            Synthetic::constant(leaf(physical, 1, 0), value).is_err(),
             "{physical}"
         );
     }
-    assert!(Synthetic::constant(PhysicalType::Int32, 1, 1, &[0; 4]).is_err());
-    assert!(Synthetic::null(PhysicalType::Int32, 1, 0, 1).is_err());
-    assert!(Synthetic::null(PhysicalType::Int32, 0, 0, 0).is_err());
+    assert!(Synthetic::constant(leaf(PhysicalType::Int32, 1, 1), &[0; 4]).is_err());
+    assert!(Synthetic::null(leaf(PhysicalType::Int32, 1, 0), 1).is_err());
+    assert!(Synthetic::null(leaf(PhysicalType::Int32, 0, 0), 0).is_err());
 }
 
 #[test]
@@ -111,7 +123,7 @@ fn rows_beyond_reason_are_refused_at_once() {
         assert!(synthetic.size(100_000_000).unwrap() < 8_000);
     }
     let value = vec![b'x'; 5_000];
-    let long = Synthetic::constant(PhysicalType::ByteArray, 1, 0, &value).unwrap();
+    let long = Synthetic::constant(leaf(PhysicalType::ByteArray, 1, 0), &value).unwrap();
     let chunk = long.chunk(10).unwrap();
     assert_eq!(chunk.statistics.unwrap().bounds, None);
     assert_eq!(chunk.page_index.unwrap().column_index, Bytes::new());
@@ -120,7 +132,7 @@ fn rows_beyond_reason_are_refused_at_once() {
 #[test]
 fn zeros_and_what_is_no_number_have_the_bounds_the_format_asks_for() {
     let bounds = |physical, value: &[u8]| {
-        let constant = Synthetic::constant(physical, 0, 0, value).unwrap();
+        let constant = Synthetic::constant(leaf(physical, 0, 0), value).unwrap();
         let bounds = constant.bounds();
         bounds.map(|(min, max)| (min.to_vec(), max.to_vec()))
     };

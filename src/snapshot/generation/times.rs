@@ -2,7 +2,7 @@
 
 use super::Generation;
 use crate::base::Version;
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{TimestampMs, rfc3339};
 use crate::log::LogError;
 use crate::log::times::InCommitTimestamps;
 use crate::protocol::in_commit_timestamps;
@@ -97,8 +97,8 @@ impl Generation {
                 Some(first) => {
                     let time = self.timestamp(*first)?.unwrap_or(0);
                     format!(
-                        "the oldest version that can be rebuilt is {first}, committed at \
-                         {time} ms after 1970-01-01T00:00:00Z"
+                        "the oldest version that can be rebuilt is {first}, committed at {}",
+                        rfc3339(time)
                     )
                 }
             })),

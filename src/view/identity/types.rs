@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::parquet::{
-    Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit, is_shredded, is_variant,
+use crate::parquet::{Annotation, ListForm, Node, NodeKind, PhysicalType, Repetition};
+use crate::schema::{
+    ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField, column_path,
 };
-use crate::schema::{ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField};
 
 use super::{Mismatch, mismatch, shown_fields};
-use crate::view::plan::decimal_capacity;
+use crate::view::plan::storage;
 
 /// Compares fields and types under one mapping mode.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl Comparison {
             let physical = field.name_in_files(self.mapping);
             if physical != field.name && places.contains_key(physical) {
                 return Mismatch {
-                    column: join(parent, &field.name),
+                    column: column_path(parent, &field.name),
                     found: format!("it under its physical name {physical:?}"),
                     expected: "it under its logical name".to_owned(),
                 };
@@ -63,10 +63,10 @@ impl Comparison {
             .iter()
             .find(|node| !names.contains(node.name.as_str()))
         {
-            return mismatch(&join(parent, &node.name), node, "no such column");
+            return mismatch(&column_path(parent, &node.name), node, "no such column");
         }
         for (index, field) in fields.iter().enumerate() {
-            let column = join(parent, &field.name);
+            let column = column_path(parent, &field.name);
             let (found, expected) = match places.get(field.name.as_str()).copied() {
                 Some(found) if found == index => continue,
                 Some(found) => (place(found), place(index)),
@@ -87,7 +87,7 @@ impl Comparison {
     }
 
     fn field(self, field: &StructField, node: &Node, parent: &str) -> Result<(), Mismatch> {
-        let column = join(parent, &field.name);
+        let column = column_path(parent, &field.name);
         match self.mapping {
             MappingMode::None => {}
             MappingMode::Name => {
@@ -159,34 +159,23 @@ impl Comparison {
                     _ => Err(mismatch(column, node, data_type)),
                 }
             }
-            (DataType::Variant, NodeKind::Group(children))
-                if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && is_variant(children)
-                    && !is_shredded(children) =>
-            {
+            (DataType::Variant, NodeKind::Group(_)) if node.is_variant() && !node.is_shredded() => {
                 Ok(())
             }
             _ => Err(mismatch(column, node, data_type)),
         }
     }
 
-    /// The repeated node in a list is the element itself in the two-level form, and holds the
-    /// element in the three-level form.
     fn list(self, array: &ArrayType, repeated: &Node, column: &str) -> Result<(), Mismatch> {
-        let element = join(column, "element");
-        let two_level = match (&repeated.kind, repeated.annotation) {
-            (NodeKind::Leaf { .. }, _) | (NodeKind::Group(_), Annotation::List) => true,
-            (NodeKind::Group(children), Annotation::None) => children.len() > 1,
-            _ => return Err(mismatch(&element, repeated, &array.element_type)),
-        };
-        if two_level {
-            return self.value(&array.element_type, repeated, &element);
+        let element = column_path(column, "element");
+        let is_group = matches!(repeated.kind, NodeKind::Group(_));
+        if is_group && !matches!(repeated.annotation, Annotation::None | Annotation::List) {
+            return Err(mismatch(&element, repeated, &array.element_type));
         }
-        match repeated.children() {
-            [child] if repeated.name != "array" && !repeated.name.ends_with("_tuple") => {
-                self.part(&array.element_type, child, &element)
-            }
-            _ => Err(Mismatch {
+        match repeated.list_form() {
+            ListForm::Element => self.value(&array.element_type, repeated, &element),
+            ListForm::Around(child) => self.part(&array.element_type, child, &element),
+            ListForm::Disputed => Err(Mismatch {
                 column: element,
                 found: format!(
                     "{repeated} named {:?}, which readers disagree on",
@@ -204,13 +193,13 @@ impl Comparison {
         };
         if key.repetition != Repetition::Required {
             return Err(Mismatch {
-                column: join(column, "key"),
+                column: column_path(column, "key"),
                 found: "keys that may be null".to_owned(),
                 expected: "keys that are never null".to_owned(),
             });
         }
-        self.part(&map.key_type, key, &join(column, "key"))?;
-        self.part(&map.value_type, value, &join(column, "value"))
+        self.part(&map.key_type, key, &column_path(column, "key"))?;
+        self.part(&map.value_type, value, &column_path(column, "value"))
     }
 }
 
@@ -220,45 +209,19 @@ fn same_primitive(
     physical: PhysicalType,
     annotation: Annotation,
 ) -> bool {
-    let plain = annotation == Annotation::None;
-    let integer = |bits| annotation == Annotation::Integer { bits, signed: true };
-    let micros = |utc| {
-        annotation
-            == Annotation::Timestamp {
-                utc,
-                unit: TimeUnit::Micros,
-            }
+    let Some((meaning, stored)) = storage(primitive) else {
+        return false;
     };
-    match primitive {
-        PrimitiveType::Boolean => physical == PhysicalType::Boolean && plain,
-        PrimitiveType::Byte => physical == PhysicalType::Int32 && integer(8),
-        PrimitiveType::Short => physical == PhysicalType::Int32 && integer(16),
-        PrimitiveType::Integer => physical == PhysicalType::Int32 && (plain || integer(32)),
-        PrimitiveType::Long => physical == PhysicalType::Int64 && (plain || integer(64)),
-        PrimitiveType::Float => physical == PhysicalType::Float && plain,
-        PrimitiveType::Double => physical == PhysicalType::Double && plain,
-        PrimitiveType::String => {
-            physical == PhysicalType::ByteArray && annotation == Annotation::String
-        }
-        PrimitiveType::Binary => physical == PhysicalType::ByteArray && plain,
-        PrimitiveType::Date => physical == PhysicalType::Int32 && annotation == Annotation::Date,
-        PrimitiveType::Timestamp => physical == PhysicalType::Int64 && micros(true),
-        PrimitiveType::TimestampNtz => physical == PhysicalType::Int64 && micros(false),
-        PrimitiveType::Decimal { precision, scale } => {
-            let same = Annotation::Decimal {
-                precision: precision.into(),
-                scale: scale.into(),
-            };
-            annotation == same && precision <= decimal_capacity(physical)
-        }
-        PrimitiveType::Void => false,
+    // Whole numbers of 32 and 64 bits need no annotation, and may have it.
+    let said = match primitive {
+        PrimitiveType::Integer => Some(32),
+        PrimitiveType::Long => Some(64),
+        _ => None,
     }
-}
-
-fn join(parent: &str, part: &str) -> String {
-    if parent.is_empty() {
-        part.to_owned()
-    } else {
-        format!("{parent}.{part}")
-    }
+    .map(|bits| Annotation::Integer { bits, signed: true });
+    let same_storage = match primitive {
+        PrimitiveType::Decimal { precision, .. } => precision <= physical.decimal_digits(),
+        _ => physical == stored,
+    };
+    same_storage && (annotation == meaning || Some(annotation) == said)
 }

@@ -3,14 +3,6 @@
 use crate::parquet::{Annotation, Conversion, LeafSource, OutputKind, PhysicalType, TimeUnit};
 use crate::schema::PrimitiveType;
 
-/// A leaf of the file as it is.
-pub(super) fn original(physical: PhysicalType, leaf: usize) -> OutputKind {
-    OutputKind::Leaf {
-        physical,
-        source: LeafSource::Original(leaf),
-    }
-}
-
 /// How values stored as `physical` and annotated so are presented as `primitive`: the annotation
 /// and the leaf. `None` where they are no such values, or may not all be.
 pub(super) fn convert(
@@ -20,65 +12,62 @@ pub(super) fn convert(
     leaf: usize,
 ) -> Option<(Annotation, OutputKind)> {
     let (shown, stored) = storage(primitive)?;
-    let as_is = Some((shown, original(physical, leaf)));
-    let converted = |conversion| {
-        Some((
-            shown,
-            OutputKind::Leaf {
-                physical: stored,
-                source: LeafSource::Converted { leaf, conversion },
-            },
-        ))
-    };
+    let from = |physical, source| Some((shown, OutputKind::Leaf { physical, source }));
+    let as_is = || from(physical, LeafSource::Original(leaf));
+    let as_is_if = |fits: bool| fits.then(as_is).flatten();
+    let converted = |conversion| from(stored, LeafSource::Converted { leaf, conversion });
+    let plain = annotation == Annotation::None;
     let integer = integer_bits(physical, annotation);
     match primitive {
-        PrimitiveType::Boolean => (physical == PhysicalType::Boolean
-            && annotation == Annotation::None)
-            .then(|| as_is.clone())
-            .flatten(),
+        PrimitiveType::Boolean => as_is_if(physical == PhysicalType::Boolean && plain),
         // Spark reads what has no annotation, too.
-        PrimitiveType::Byte => (integer? == 8 || annotation == Annotation::None)
-            .then(|| int32(physical, &as_is))
-            .flatten(),
-        PrimitiveType::Short => (integer? <= 16 || annotation == Annotation::None)
-            .then(|| int32(physical, &as_is))
-            .flatten(),
-        PrimitiveType::Integer => (integer? <= 32).then(|| int32(physical, &as_is)).flatten(),
+        PrimitiveType::Byte => {
+            as_is_if(physical == PhysicalType::Int32 && (integer? == 8 || plain))
+        }
+        PrimitiveType::Short => {
+            as_is_if(physical == PhysicalType::Int32 && (integer? <= 16 || plain))
+        }
+        PrimitiveType::Integer => as_is_if(physical == PhysicalType::Int32 && integer? <= 32),
         PrimitiveType::Long => match (integer?, physical) {
-            (_, PhysicalType::Int64) => as_is,
+            (..=64, PhysicalType::Int64) => as_is(),
             (..=32, PhysicalType::Int32) => converted(Conversion::Int32ToInt64),
+            (33, PhysicalType::Int32) => converted(Conversion::Unsigned32ToInt64),
             _ => None,
         },
-        PrimitiveType::Float => (physical == PhysicalType::Float && annotation == Annotation::None)
-            .then(|| as_is.clone())
-            .flatten(),
+        PrimitiveType::Float => as_is_if(physical == PhysicalType::Float && plain),
         PrimitiveType::Double => match (physical, annotation) {
-            (PhysicalType::Double, Annotation::None) => as_is,
+            (PhysicalType::Double, Annotation::None) => as_is(),
             (PhysicalType::Float, Annotation::None) => converted(Conversion::FloatToDouble),
-            (PhysicalType::Int32, _) if integer.is_some() => converted(Conversion::Int32ToDouble),
+            (PhysicalType::Int32, _) if integer? <= 32 => converted(Conversion::Int32ToDouble),
             _ => None,
         },
         PrimitiveType::String => match (physical, annotation) {
             (
                 PhysicalType::ByteArray,
                 Annotation::String | Annotation::None | Annotation::Other("ENUM" | "JSON"),
-            ) => as_is,
+            ) => as_is(),
             _ => None,
         },
         PrimitiveType::Binary => match (physical, annotation) {
-            (PhysicalType::ByteArray, Annotation::None | Annotation::String) => as_is,
+            (
+                PhysicalType::ByteArray,
+                Annotation::None | Annotation::String | Annotation::Other("ENUM" | "JSON" | "BSON"),
+            ) => as_is(),
+            (PhysicalType::FixedLenByteArray(_), Annotation::None | Annotation::Other("UUID")) => {
+                converted(Conversion::FixedToByteArray)
+            }
             _ => None,
         },
-        PrimitiveType::Date => (physical == PhysicalType::Int32 && annotation == Annotation::Date)
-            .then(|| as_is.clone())
-            .flatten(),
+        PrimitiveType::Date => {
+            as_is_if(physical == PhysicalType::Int32 && annotation == Annotation::Date)
+        }
         PrimitiveType::Timestamp => match (physical, annotation) {
             (PhysicalType::Int96, _) => converted(Conversion::Int96ToMicros),
             // Without `utc`: what other writers than Spark make of times without a zone, which
             // Delta takes for UTC.
             (PhysicalType::Int64, Annotation::Timestamp { unit, .. })
             | (PhysicalType::Int64, Annotation::LegacyTimestamp(unit)) => match unit {
-                TimeUnit::Micros => as_is,
+                TimeUnit::Micros => as_is(),
                 TimeUnit::Millis => converted(Conversion::MillisToMicros),
                 TimeUnit::Nanos => converted(Conversion::NanosToMicros),
             },
@@ -86,11 +75,13 @@ pub(super) fn convert(
         },
         PrimitiveType::TimestampNtz => match (physical, annotation) {
             (PhysicalType::Int64, Annotation::Timestamp { utc: false, unit }) => match unit {
-                TimeUnit::Micros => as_is,
+                TimeUnit::Micros => as_is(),
                 TimeUnit::Millis => converted(Conversion::MillisToMicros),
                 TimeUnit::Nanos => converted(Conversion::NanosToMicros),
             },
             (PhysicalType::Int32, Annotation::Date) => converted(Conversion::DaysToMicros),
+            // It has no zone, either.
+            (PhysicalType::Int96, _) => converted(Conversion::Int96ToMicros),
             _ => None,
         },
         PrimitiveType::Decimal { precision, scale } => {
@@ -105,29 +96,55 @@ pub(super) fn convert(
                 return None;
             }
             let is_decimal = matches!(annotation, Annotation::Decimal { .. });
-            if is_decimal && shift == 0 && precision <= decimal_capacity(physical) {
-                return as_is;
+            if is_decimal && shift == 0 && precision <= physical.decimal_digits() {
+                return as_is();
             }
-            converted(Conversion::Decimal {
-                shift: shift.try_into().ok()?,
+            let shift = shift.try_into().ok()?;
+            converted(match annotation {
+                Annotation::Integer { signed: false, .. } => {
+                    Conversion::UnsignedToDecimal { shift }
+                }
+                _ => Conversion::Decimal { shift },
             })
         }
         PrimitiveType::Void => None,
     }
 }
 
-fn int32(
-    physical: PhysicalType,
-    as_is: &Option<(Annotation, OutputKind)>,
-) -> Option<(Annotation, OutputKind)> {
-    match physical {
-        PhysicalType::Int32 => as_is.clone(),
-        _ => None,
-    }
+/// Values of a leaf that may hold dates or instants of the calendar that Spark used before 3.0, as
+/// [`convert`] answered, out of that calendar.
+pub(super) fn out_of_old_calendar(primitive: PrimitiveType, kind: OutputKind) -> OutputKind {
+    let OutputKind::Leaf { physical, source } = kind else {
+        return kind;
+    };
+    let source = match (primitive, source) {
+        (PrimitiveType::Date, LeafSource::Original(leaf)) => LeafSource::Converted {
+            leaf,
+            conversion: Conversion::OldDays,
+        },
+        (PrimitiveType::Timestamp, LeafSource::Original(leaf)) => LeafSource::Converted {
+            leaf,
+            conversion: Conversion::OldMicros,
+        },
+        // A time without zone is in no calendar but that of the format; a date that became one was.
+        (
+            PrimitiveType::TimestampNtz,
+            source @ LeafSource::Converted {
+                conversion: Conversion::Int96ToMicros,
+                ..
+            },
+        ) => source,
+        (_, LeafSource::Converted { leaf, conversion }) => LeafSource::Converted {
+            leaf,
+            conversion: conversion.out_of_old_calendar().unwrap_or(conversion),
+        },
+        (_, source) => source,
+    };
+    OutputKind::Leaf { physical, source }
 }
 
 /// How made values of a type are annotated and stored; `None` for void.
-pub(super) fn storage(primitive: PrimitiveType) -> Option<(Annotation, PhysicalType)> {
+pub(in crate::view) fn storage(primitive: PrimitiveType) -> Option<(Annotation, PhysicalType)> {
     let micros = |utc| Annotation::Timestamp {
         utc,
         unit: TimeUnit::Micros,
@@ -161,22 +178,23 @@ pub(super) fn storage(primitive: PrimitiveType) -> Option<(Annotation, PhysicalT
     })
 }
 
-/// The bits that signed integers so stored need at most: of an unsigned one, one more than it has.
+/// The bits that signed integers so stored need at most: one more than it has where they have no
+/// sign.
 /// `None` for what is no integer.
 fn integer_bits(physical: PhysicalType, annotation: Annotation) -> Option<u8> {
-    let (most, annotated) = match (physical, annotation) {
-        (PhysicalType::Int32, Annotation::None) => (32, 32),
-        (PhysicalType::Int64, Annotation::None) => (64, 64),
-        (PhysicalType::Int32, Annotation::Integer { bits, signed }) => {
-            (32, bits + i8::from(!signed))
-        }
-        (PhysicalType::Int64, Annotation::Integer { bits, signed }) => {
-            (64, bits.checked_add(i8::from(!signed))?)
-        }
+    let most: i8 = match physical {
+        PhysicalType::Int32 => 32,
+        PhysicalType::Int64 => 64,
         _ => return None,
     };
-    let bits = u8::try_from(annotated).ok()?;
-    (1..=most).contains(&bits).then_some(bits)
+    match annotation {
+        Annotation::None => Some(most.unsigned_abs()),
+        Annotation::Integer {
+            bits: bits @ (8 | 16 | 32 | 64),
+            signed,
+        } if bits <= most => Some(bits.unsigned_abs() + u8::from(!signed)),
+        _ => None,
+    }
 }
 
 /// The digits of decimals to which Delta widens integers of that many bits.
@@ -184,7 +202,7 @@ fn digits_of(bits: u8) -> i32 {
     match bits {
         ..=8 => 3,
         9..=16 => 5,
-        17..=32 => 10,
+        17..=33 => 10,
         _ => 20,
     }
 }
@@ -192,28 +210,6 @@ fn digits_of(bits: u8) -> i32 {
 /// The fewest bytes for any decimal of that many digits.
 fn bytes_of_decimal(precision: u8) -> u32 {
     (1..=16)
-        .find(|length| decimal_capacity(PhysicalType::FixedLenByteArray(*length)) >= precision)
+        .find(|length| PhysicalType::FixedLenByteArray(*length).decimal_digits() >= precision)
         .unwrap_or(16)
-}
-
-/// The most digits that a decimal so stored can have; 0 where decimals are not stored so. Longer
-/// fixed-length values than 16 bytes are a wider decimal type to readers.
-pub(in crate::view) fn decimal_capacity(physical: PhysicalType) -> u8 {
-    /// By the number of bytes, from 1 on.
-    const DIGITS: [u8; 16] = [2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
-    match physical {
-        PhysicalType::Int32 => 9,
-        PhysicalType::Int64 => 18,
-        PhysicalType::ByteArray => 38,
-        PhysicalType::FixedLenByteArray(length) => {
-            let index = usize::try_from(length)
-                .ok()
-                .and_then(|length| length.checked_sub(1));
-            index
-                .and_then(|index| DIGITS.get(index))
-                .copied()
-                .unwrap_or(0)
-        }
-        _ => 0,
-    }
 }

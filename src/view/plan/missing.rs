@@ -1,13 +1,13 @@
 //! Columns that a file does not have: null.
 
 use crate::parquet::{
-    Annotation, Footer, LeafSource, Node, NodeKind, OutputKind, OutputNode, PhysicalType,
+    Annotation, Footer, LeafSource, Levels, Node, NodeKind, OutputKind, OutputNode, PhysicalType,
     Repetition,
 };
 use crate::schema::{DataType, MappingMode, StructField};
 
 use super::super::identity::{Mismatch, shown_fields};
-use super::{Place, leaf};
+use super::leaf;
 
 /// Where a column is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,18 @@ pub(super) enum Absence {
 }
 
 impl Absence {
+    /// In place of a leaf of the file, an optional one that stands in `parent`.
+    pub(super) fn of(leaf: usize, parent: Levels) -> Absence {
+        match parent.definition {
+            0 => Absence::Whole,
+            definition => Absence::Beside {
+                leaf,
+                definition,
+                repetition: parent.repetition,
+            },
+        }
+    }
+
     fn source(self) -> LeafSource {
         match self {
             Absence::Whole => LeafSource::Null { definition: 0 },
@@ -50,14 +62,14 @@ impl Absence {
 }
 
 /// How a field is absent from the struct `node`.
-pub(super) fn beside(footer: &Footer, node: &Node, place: Place) -> Absence {
-    let definition = place.definition;
+pub(super) fn beside(footer: &Footer, node: &Node, levels: Levels) -> Absence {
+    let definition = levels.definition;
     if definition == 0 {
         return Absence::InEveryRow { definition };
     }
     let mut leaves = Vec::new();
     below(node, false, &mut leaves);
-    let everywhere = place.repetition == 0
+    let everywhere = levels.repetition == 0
         && leaves
             .iter()
             .any(|(leaf, repeated)| !repeated && footer.null_count(*leaf) == Some(0));
@@ -67,7 +79,7 @@ pub(super) fn beside(footer: &Footer, node: &Node, place: Place) -> Absence {
         Some((leaf, _)) if !everywhere => Absence::Beside {
             leaf: *leaf,
             definition,
-            repetition: place.repetition,
+            repetition: levels.repetition,
         },
         _ => Absence::InEveryRow { definition },
     }
@@ -94,11 +106,33 @@ pub(in crate::view) fn missing(
         mapping,
         source: absence.source(),
     };
-    maker.field(field).ok_or_else(|| Mismatch {
-        column: field.name.clone(),
+    maker
+        .field(field)
+        .ok_or_else(|| not_stored(&field.name, &field.data_type))
+}
+
+/// A type with nulls only. It has no name and no id.
+pub(super) fn part(
+    data_type: &DataType,
+    mapping: MappingMode,
+    absence: &Absence,
+    column: &str,
+) -> Result<OutputNode, Mismatch> {
+    let maker = Maker {
+        mapping,
+        source: absence.source(),
+    };
+    maker
+        .value(data_type, Repetition::Optional)
+        .ok_or_else(|| not_stored(column, data_type))
+}
+
+fn not_stored(column: &str, data_type: &DataType) -> Mismatch {
+    Mismatch {
+        column: column.to_owned(),
         found: "no such column".to_owned(),
-        expected: format!("{}, which has no column to be stored in", field.data_type),
-    })
+        expected: format!("{data_type}, which has no column to be stored in"),
+    }
 }
 
 struct Maker {

@@ -1,8 +1,14 @@
 use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
+};
 
 use super::*;
-use crate::parquet::LeafSource;
-use crate::parquet::testing::{empty_file, footer_of};
+use crate::parquet::testing::{empty_file, file_of, file_of_batch, footer_of};
+use crate::parquet::{LeafSource, PhysicalType};
+use crate::schema::PrimitiveType;
 
 fn schema(fields: &str) -> StructType {
     StructType::parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
@@ -271,6 +277,34 @@ fn partition_values_of_each_type() {
         ("1.2000", r#""decimal(5,2)""#, "78000000"),
         ("-0.01", r#""decimal(12,2)""#, "ffffffffffffffff"),
         ("-1", r#""decimal(20,0)""#, "ffffffffffffffffff"),
+        // As Java prints them.
+        (
+            "0E-18",
+            r#""decimal(38,18)""#,
+            "00000000000000000000000000000000",
+        ),
+        ("1E-2", r#""decimal(5,2)""#, "01000000"),
+        ("-1.2E+2", r#""decimal(5,2)""#, "20d1ffff"),
+        // Years beyond four digits, and before the first.
+        ("1970-1-2", r#""date""#, "01000000"),
+        ("+10000-01-01", r#""date""#, "a1c02c00"),
+        ("-0044-03-15", r#""date""#, "dbc6f4ff"),
+        ("0000-02-29", r#""date""#, "9305f5ff"),
+        (
+            "+10000-01-01 00:00:00",
+            r#""timestamp""#,
+            "006073cc0c448403",
+        ),
+        (
+            "-0001-12-31 00:00:00",
+            r#""timestamp_ntz""#,
+            "00a011392a2323ff",
+        ),
+        (
+            "1970-01-01 00:00:01 UTC",
+            r#""timestamp""#,
+            "40420f0000000000",
+        ),
     ] {
         assert_eq!(
             encode(text, data_type).as_deref(),
@@ -281,7 +315,21 @@ fn partition_values_of_each_type() {
     for (text, data_type) in [
         ("128", r#""byte""#),
         ("x", r#""integer""#),
-        ("1970-1-1", r#""date""#),
+        ("1970-02-30", r#""date""#),
+        ("1970-01", r#""date""#),
+        ("1970-001-01", r#""date""#),
+        ("70-01-01", r#""date""#),
+        ("1970-+1-01", r#""date""#),
+        ("9999999-01-01", r#""date""#),
+        ("1970-01-01 ", r#""timestamp""#),
+        ("1970-01-01 00:00:00 1970-01-01", r#""timestamp""#),
+        ("1970-01-01T1970-01-01T00:00:00", r#""timestamp_ntz""#),
+        ("1970-01-01 00:00:00Z", r#""timestamp_ntz""#),
+        ("+999999-01-01 00:00:00", r#""timestamp""#),
+        ("1E+3", r#""decimal(5,2)""#),
+        ("1E-3", r#""decimal(5,2)""#),
+        ("1E", r#""decimal(5,2)""#),
+        ("1E99999999999", r#""decimal(5,2)""#),
         ("1000", r#""decimal(5,2)""#),
         ("1.234", r#""decimal(5,2)""#),
         (".", r#""decimal(5,2)""#),
@@ -383,6 +431,37 @@ fn b12_widened_types_are_relabelled_or_converted() {
             r#""integer""#,
             "INT32 = leaf 0",
         ),
+        (
+            "int32 c (INTEGER(32,false))",
+            r#""long""#,
+            "INT64 = Unsigned32ToInt64 of leaf 0",
+        ),
+        (
+            "int32 c (INTEGER(32,false))",
+            r#""decimal(10,0)""#,
+            "DECIMAL(10, 0) INT64 = UnsignedToDecimal { shift: 0 } of leaf 0",
+        ),
+        (
+            "int64 c (INTEGER(64,false))",
+            r#""decimal(20,0)""#,
+            "DECIMAL(20, 0) FIXED_LEN_BYTE_ARRAY(9) = UnsignedToDecimal { shift: 0 } of leaf 0",
+        ),
+        (
+            "int96 c",
+            r#""timestamp_ntz""#,
+            "TIMESTAMP(MICROS, local) INT64 = Int96ToMicros of leaf 0",
+        ),
+        (
+            "fixed_len_byte_array(4) c",
+            r#""binary""#,
+            "BYTE_ARRAY = FixedToByteArray of leaf 0",
+        ),
+        (
+            "fixed_len_byte_array(16) c (UUID)",
+            r#""binary""#,
+            "BYTE_ARRAY = FixedToByteArray of leaf 0",
+        ),
+        ("binary c (JSON)", r#""binary""#, "BYTE_ARRAY = leaf 0"),
     ] {
         let shown = one(&format!("optional {file};"), data_type).unwrap();
         assert_eq!(
@@ -391,6 +470,161 @@ fn b12_widened_types_are_relabelled_or_converted() {
             "{file} as {data_type}"
         );
     }
+}
+
+#[test]
+fn a_column_that_is_always_null_is_null_as_any_type() {
+    let null = "optional int32 c (UNKNOWN);";
+    assert_eq!(
+        one(null, r#""string""#).unwrap(),
+        "?c STRING BYTE_ARRAY = null at 0"
+    );
+    assert_eq!(
+        one(null, LONGS).unwrap(),
+        "?c LIST{*list{?element INT64 = null at 0}}"
+    );
+    // Where it lies in something that may itself be null, its own levels tell.
+    assert_eq!(
+        one(
+            "optional group c (LIST) { repeated group list { optional int32 element (UNKNOWN); } }",
+            LONGS
+        )
+        .unwrap(),
+        "?c LIST{*list{?element INT64 = null at 2, 1 beside 0}}"
+    );
+    let nested =
+        r#"{"type":"struct","fields":[{"name":"x","type":"date","nullable":true,"metadata":{}}]}"#;
+    assert_eq!(
+        one("optional group c { optional int32 x (UNKNOWN); }", nested).unwrap(),
+        "?c{?x DATE INT32 = null at 1, 0 beside 0}"
+    );
+    let never = r#"{"name":"c","type":"long","nullable":false,"metadata":{}}"#.to_owned();
+    let error = table(&[never]).of(null).unwrap_err();
+    assert_eq!(error.column, "c");
+    assert!(error.found.contains("always null"), "{error}");
+}
+
+#[test]
+fn a_file_without_column_ids_is_none_of_a_table_that_is_mapped_by_them() {
+    let fields = schema(&mapped("a", r#""long""#, "a", 1));
+    let shape = TableShape {
+        schema: &fields,
+        partition_columns: &[],
+        mapping: MappingMode::Id,
+        layout: Layout::Flat,
+    };
+    let rows = footer_of(file_of(&[("a", Arc::new(Int64Array::from(vec![7])))], 1));
+    let error = plan(&rows, &shape, &[]).unwrap_err();
+    assert_eq!(error.found, "no column ids");
+    plan(
+        &footer_of(empty_file("optional int64 a;", &[])),
+        &shape,
+        &[],
+    )
+    .unwrap();
+}
+
+#[test]
+fn dates_and_instants_of_the_calendar_before_spark_3_are_converted_unless_all_are_recent() {
+    let fields =
+        ["date", "timestamp", "timestamp_ntz"].map(|name| column(name, &format!("{name:?}")));
+    let schema = schema(&fields.join(","));
+    let shape = TableShape {
+        schema: &schema,
+        partition_columns: &[],
+        mapping: MappingMode::None,
+        layout: Layout::Flat,
+    };
+    let shown = |days: i32, entries: &[(&str, &str)]| {
+        let micros = || TimestampMicrosecondArray::from(vec![i64::from(days) * 86_400_000_000]);
+        let columns: [(&str, ArrayRef); 3] = [
+            ("date", Arc::new(Date32Array::from(vec![days]))),
+            ("timestamp", Arc::new(micros().with_timezone("UTC"))),
+            ("timestamp_ntz", Arc::new(micros())),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let footer = footer_of(file_of_batch(&batch, 1, entries));
+        let columns = plan(&footer, &shape, &[]).unwrap();
+        let sources = columns.iter().map(|column| {
+            let text = show(column);
+            text.split(" = ").last().unwrap().to_owned()
+        });
+        sources.collect::<Vec<_>>().join(", ")
+    };
+    let version = "org.apache.spark.version";
+    let marked = [(version, "3.5.0"), ("org.apache.spark.legacyDateTime", "")];
+    for (days, entries, wanted) in [
+        (
+            -141_428,
+            &marked[..],
+            "OldDays of leaf 0, OldMicros of leaf 1, leaf 2",
+        ),
+        // Before 1900, and after 1582.
+        (-30_000, &marked, "leaf 0, OldMicros of leaf 1, leaf 2"),
+        (0, &marked, "leaf 0, leaf 1, leaf 2"),
+        (-141_428, &marked[..1], "leaf 0, leaf 1, leaf 2"),
+        (-141_428, &[], "leaf 0, leaf 1, leaf 2"),
+        (
+            -141_428,
+            &[(version, "2.4.8")],
+            "OldDays of leaf 0, OldMicros of leaf 1, leaf 2",
+        ),
+    ] {
+        assert_eq!(shown(days, entries), wanted, "{days} {entries:?}");
+    }
+    // The zone of what is old has to be known.
+    let plan_in = |zone: &str, days: i32| {
+        let micros = TimestampMicrosecondArray::from(vec![i64::from(days) * 86_400_000_000]);
+        let column: ArrayRef = Arc::new(micros.with_timezone("UTC"));
+        let batch = RecordBatch::try_from_iter([("timestamp", column)]).unwrap();
+        let entries = [marked[0], marked[1], ("org.apache.spark.timeZone", zone)];
+        plan(&footer_of(file_of_batch(&batch, 1, &entries)), &shape, &[])
+    };
+    plan_in("Europe/Berlin", -141_428).unwrap();
+    plan_in("Mars/Olympus", 0).unwrap();
+    let error = plan_in("Mars/Olympus", -141_428).unwrap_err();
+    assert_eq!(error.column, "timestamp");
+    assert!(error.found.contains("time zone"), "{error}");
+    for (data_type, wanted) in [
+        (r#""timestamp""#, "OldInt96ToMicros"),
+        (r#""timestamp_ntz""#, "Int96ToMicros"),
+    ] {
+        let fields = [column("c", data_type)];
+        let file = empty_file("optional int96 c;", &[(version, "3.0.1")]);
+        let shape = TableShape {
+            schema: &super::tests::schema(&fields[0]),
+            ..shape
+        };
+        let shown = show(&plan(&footer_of(file), &shape, &[]).unwrap()[0]);
+        assert!(
+            shown.ends_with(&format!(" = {wanted} of leaf 0")),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_file_without_rows_is_shown_whatever_its_columns_are() {
+    let fields = schema(&[column("a", r#""long""#), column("p", r#""date""#)].join(","));
+    let mut shape = TableShape {
+        schema: &fields,
+        partition_columns: &["p".to_owned()],
+        mapping: MappingMode::None,
+        layout: Layout::Flat,
+    };
+    let shown = |bytes: Vec<u8>, shape: &TableShape<'_>| {
+        let columns = plan_or_nothing(&footer_of(bytes), shape, &[Some("no date")])?;
+        Ok::<_, Mismatch>(columns.iter().map(show).collect::<Vec<_>>().join("; "))
+    };
+    let empty = || empty_file("optional double a;", &[]);
+    assert_eq!(
+        shown(empty(), &shape).unwrap(),
+        "?a INT64 = null at 0; ?p DATE INT32 = null at 0"
+    );
+    let rows = file_of(&[("a", Arc::new(Float64Array::from(vec![7.0])))], 1);
+    assert_eq!(shown(rows, &shape).unwrap_err().column, "a");
+    shape.layout = Layout::Hive;
+    assert_eq!(shown(empty(), &shape).unwrap(), "?a INT64 = null at 0");
 }
 
 #[test]
@@ -407,7 +641,10 @@ fn what_may_lose_something_is_refused() {
         ("int64 c", r#""decimal(10,0)""#),
         ("binary c (STRING)", r#""long""#),
         ("int64 c (TIMESTAMP(MICROS,true))", r#""timestamp_ntz""#),
-        ("fixed_len_byte_array(4) c", r#""binary""#),
+        ("fixed_len_byte_array(16) c (UUID)", r#""string""#),
+        ("int32 c (INTEGER(32,false))", r#""decimal(9,0)""#),
+        ("int64 c (INTEGER(64,false))", r#""decimal(19,0)""#),
+        ("int32 c (INTEGER(32,false))", r#""double""#),
         ("group c { optional int64 x; }", r#""long""#),
     ] {
         let end = if file.ends_with('}') { "" } else { ";" };
@@ -417,6 +654,19 @@ fn what_may_lose_something_is_refused() {
     // Without annotation, it may be a short that was written by others than Spark.
     let shown = one("optional int32 c;", r#""short""#).unwrap();
     assert_eq!(shown, "?c INT(16) INT32 = leaf 0");
+}
+
+#[test]
+fn integers_of_a_size_that_there_is_not_are_refused() {
+    for physical in [PhysicalType::Int32, PhysicalType::Int64] {
+        for bits in [i8::MIN, -8, 0, 24, i8::MAX] {
+            for signed in [true, false] {
+                let annotation = Annotation::Integer { bits, signed };
+                let made = leaf::convert(PrimitiveType::Long, physical, annotation, 0);
+                assert!(made.is_none(), "{physical} {annotation}");
+            }
+        }
+    }
 }
 
 const LONGS: &str = r#"{"type":"array","elementType":"long","containsNull":true}"#;
@@ -522,6 +772,11 @@ fn variants_are_shown_as_they_are_and_shredded_ones_are_called_so() {
     assert_eq!(
         one(plain, r#""variant""#).unwrap(),
         "?c{!value BYTE_ARRAY = leaf 0, !metadata BYTE_ARRAY = leaf 1}"
+    );
+    let typed_alone = "optional group c { required binary metadata; optional int64 typed_value; }";
+    assert_eq!(
+        one(typed_alone, r#""variant""#).unwrap(),
+        "?c VARIANT{!metadata BYTE_ARRAY = leaf 0, ?typed_value INT64 = leaf 1}"
     );
     let shredded = "optional group c { required binary metadata; optional binary value; optional \
                     int64 typed_value; }";

@@ -1,7 +1,6 @@
 //! Checkpoints, read as columns.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -9,12 +8,12 @@ use super::super::dice::Dice;
 use super::super::support::{
     Checkpoint, TableBuilder, add, domain, inline_vector, metadata, open_root, table_features, txn,
 };
-use super::{damaged, run};
+use super::{Contents, contents, damaged, run};
 
 /// A table of which nothing is left but a checkpoint.
 struct Target {
     table: TableBuilder,
-    files: Vec<(PathBuf, Vec<u8>)>,
+    files: Contents,
 }
 
 fn table(form: Checkpoint) -> Target {
@@ -41,15 +40,7 @@ fn table(form: Checkpoint) -> Target {
     let names = table.checkpoint(1, form);
     table.delete_commits(0..=1);
     Target {
-        files: names
-            .iter()
-            .map(|name| {
-                (
-                    table.log(name),
-                    fs::read(table.log(name)).expect("it was written"),
-                )
-            })
-            .collect(),
+        files: contents(names.iter().map(|name| table.log(name))),
         table,
     }
 }

@@ -111,6 +111,7 @@ pub fn target() -> impl FnMut(&mut Dice) {
             start: 0,
             shape,
             statistics: claims,
+            zone: None,
         };
         let deleted = deleted(shape.rows, dice);
         let change = change(&shape, dice);

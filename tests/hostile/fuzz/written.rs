@@ -1,7 +1,6 @@
 //! Checkpoints that are written from damaged ones.
 
 use std::fs;
-use std::path::PathBuf;
 
 use deltafs::snapshot::checkpoint::write_checkpoint;
 use serde_json::json;
@@ -11,12 +10,12 @@ use super::super::support::{
     Checkpoint, TableBuilder, add, domain, inline_vector, live, metadata, open_root, remove,
     table_features, txn,
 };
-use super::{damaged, run};
+use super::{Contents, contents, damaged, run};
 
 /// A table with a checkpoint, and a commit behind it.
 struct Target {
     table: TableBuilder,
-    files: Vec<(PathBuf, Vec<u8>)>,
+    files: Contents,
 }
 
 fn table(form: Checkpoint, policy: &str) -> Target {
@@ -50,16 +49,8 @@ fn table(form: Checkpoint, policy: &str) -> Target {
     let names = table.checkpoint(1, form);
     table.delete_commits(0..=1);
     let files = names.iter().map(|name| table.log(name));
-    let mut files: Vec<PathBuf> = files.collect();
-    files.push(table.commit_path(2));
     Target {
-        files: files
-            .into_iter()
-            .map(|path| {
-                let content = fs::read(&path).expect("it was written");
-                (path, content)
-            })
-            .collect(),
+        files: contents(files.chain([table.commit_path(2)])),
         table,
     }
 }

@@ -1,5 +1,6 @@
 //! Names: what each means for ever, where it is found, what it opens.
 
+use deltafs::errno::Errno;
 use deltafs::tree::{Entry, Ino, NodeKind};
 
 use super::World;
@@ -230,11 +231,15 @@ impl World {
         });
         if let Some(shown) = kept {
             let opened = self.history().opened(&shown.file, shown.schema, self.mode);
+            // Another reading of the log knows a file's own name only where the log tells what it
+            // means.
             let is_own = self.meaning(path).schema.is_none();
-            let is_certain = self.is_certain(shown.version);
-            if is_own && !is_certain && entry == Err(libc::ENOENT) {
-                // Where the log does not tell any more, a file's own name means nothing.
-                return Ok(());
+            let is_kept = shown.replaced == replaced || self.is_certain(shown.version);
+            if let Err(errno) = entry
+                && is_own
+                && !is_kept
+            {
+                return self.check_absence(&place, newest, errno);
             }
             let entry =
                 entry.map_err(|errno| format!("{place:?}, listed before: errno {errno}"))?;
@@ -256,12 +261,22 @@ impl World {
                 let right = self.history().opened(&file, schema, self.mode);
                 self.check_open(&place, entry.attr.ino, &file, right)
             }
-            Err(errno) => {
-                let right = errno == libc::ENOENT || (!exact && errno == libc::EUCLEAN);
-                ensure!(right, "{place:?}: errno {errno}");
-                Ok(())
-            }
+            Err(errno) => self.check_absence(&place, newest, errno),
         }
+    }
+
+    /// What `@latest` answers to a name that it need not know: that it is not there or, where the
+    /// newest version cannot be read, that nobody can tell.
+    fn check_absence(&self, place: &str, newest: u64, errno: Errno) -> Result<(), Fault> {
+        let right = match self.history().verdict(newest) {
+            Verdict::Exact => errno == libc::ENOENT,
+            // It may be in memory.
+            Verdict::Error(unreadable) => {
+                errno == unreadable || (errno == libc::ENOENT && self.disturbed())
+            }
+        };
+        ensure!(right, "{place:?}: errno {errno}");
+        Ok(())
     }
 
     pub(super) fn keep_file(&mut self, at: u8, file: u8) -> Result<(), Fault> {

@@ -111,9 +111,8 @@ fn read_json(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let actions: FileLine<'_> = serde_json::from_slice(&line).map_err(|error| {
-            crate::log::LogError::bad_line(path, number as usize, &line, &error)
-        })?;
+        let actions: FileLine<'_> = serde_json::from_slice(&line)
+            .map_err(|error| LogError::bad_line(path, number as usize, &line, &error))?;
         let bad = |action: &'static str, problem: String| LogError::BadAction {
             file: format!("{path} line {}", u64::from(number) + 1),
             action,

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use super::fields::{add_fields, remove_fields};
 use crate::base::clock::TimestampMs;
-use crate::log::actions::{DeletionVectorDescriptor, PartitionValues, Sidecar};
+use crate::log::actions::{
+    DeletionVectorDescriptor, PartitionValues, Sidecar, whole, whole_or_null,
+};
 
 /// One line of the log, as far as it holds file actions.
 #[derive(Debug, Deserialize)]
@@ -41,8 +43,9 @@ pub(super) struct WholeAdd<'a> {
     pub path: Cow<'a, str>,
     #[serde(borrow, default)]
     partition_values: TextPairs<'a>,
+    #[serde(deserialize_with = "whole")]
     size: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     modification_time: TimestampMs,
     #[serde(borrow, default)]
     stats: Option<Cow<'a, str>>,
@@ -64,13 +67,13 @@ pub(super) struct WholeAdd<'a> {
 pub(super) struct WholeRemove<'a> {
     #[serde(borrow)]
     pub path: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole_or_null")]
     pub deletion_timestamp: Option<TimestampMs>,
     #[serde(default)]
     extended_file_metadata: Option<bool>,
     #[serde(borrow, default)]
     partition_values: Option<TextPairs<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole_or_null")]
     size: Option<i64>,
     #[serde(default)]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
@@ -180,6 +183,24 @@ impl Common {
         self.rows >= ROWS || self.bytes >= BYTES
     }
 
+    /// The struct of all `fields`, taken out: `own` takes out those that are not shared.
+    fn finish(
+        &mut self,
+        fields: Fields,
+        mut own: impl FnMut(&str) -> Option<ArrayRef>,
+    ) -> Result<StructArray, String> {
+        let columns = fields
+            .iter()
+            .map(|field| match own(field.name()) {
+                Some(column) => Ok(column),
+                None => self.take(field.name(), field.data_type()),
+            })
+            .collect::<Result<Vec<ArrayRef>, String>>()?;
+        self.rows = 0;
+        self.bytes = 0;
+        StructArray::try_new(fields, columns, None).map_err(|error| error.to_string())
+    }
+
     /// The column of that name, taken out.
     fn take(&mut self, name: &str, data_type: &DataType) -> Result<ArrayRef, String> {
         Ok(match (name, data_type) {
@@ -245,22 +266,13 @@ impl AddRows {
 
     /// What was collected, of [`add_fields`].
     pub(super) fn finish(&mut self) -> Result<StructArray, String> {
-        let fields = add_fields();
-        let columns = fields
-            .iter()
-            .map(|field| {
-                Ok(match field.name().as_str() {
-                    "modificationTime" => Arc::new(self.modification_time.finish()) as ArrayRef,
-                    "stats" => Arc::new(self.stats.finish()),
-                    "tags" => Arc::new(self.tags.finish()),
-                    "clusteringProvider" => Arc::new(self.clustering_provider.finish()),
-                    name => self.common.take(name, field.data_type())?,
-                })
-            })
-            .collect::<Result<Vec<ArrayRef>, String>>()?;
-        self.common.rows = 0;
-        self.common.bytes = 0;
-        StructArray::try_new(fields, columns, None).map_err(|error| error.to_string())
+        self.common.finish(add_fields(), |name| match name {
+            "modificationTime" => Some(Arc::new(self.modification_time.finish())),
+            "stats" => Some(Arc::new(self.stats.finish())),
+            "tags" => Some(Arc::new(self.tags.finish())),
+            "clusteringProvider" => Some(Arc::new(self.clustering_provider.finish())),
+            _ => None,
+        })
     }
 }
 
@@ -313,19 +325,10 @@ impl RemoveRows {
 
     /// What was collected, of [`remove_fields`].
     pub(super) fn finish(&mut self) -> Result<StructArray, String> {
-        let fields = remove_fields();
-        let columns = fields
-            .iter()
-            .map(|field| {
-                Ok(match field.name().as_str() {
-                    "deletionTimestamp" => Arc::new(self.deletion_timestamp.finish()) as ArrayRef,
-                    "extendedFileMetadata" => Arc::new(self.extended_file_metadata.finish()),
-                    name => self.common.take(name, field.data_type())?,
-                })
-            })
-            .collect::<Result<Vec<ArrayRef>, String>>()?;
-        self.common.rows = 0;
-        self.common.bytes = 0;
-        StructArray::try_new(fields, columns, None).map_err(|error| error.to_string())
+        self.common.finish(remove_fields(), |name| match name {
+            "deletionTimestamp" => Some(Arc::new(self.deletion_timestamp.finish())),
+            "extendedFileMetadata" => Some(Arc::new(self.extended_file_metadata.finish())),
+            _ => None,
+        })
     }
 }

@@ -187,42 +187,40 @@ fn structure(name: &str, fields: Vec<Field>) -> Option<Field> {
 
 /// The columns that have bounds: those whose type has an order that readers skip by.
 fn bounds(fields: &[&StructField], mapping: MappingMode) -> Vec<Field> {
-    fields
-        .iter()
-        .filter_map(|field| {
-            let name = field.name_in_files(mapping);
-            match &field.data_type {
-                DataType::Struct(inner) => {
-                    let inner: Vec<&StructField> = inner.fields.iter().collect();
-                    structure(name, bounds(&inner, mapping))
-                }
-                DataType::Primitive(
-                    PrimitiveType::Void | PrimitiveType::Binary | PrimitiveType::Boolean,
-                )
-                | DataType::Array(_)
-                | DataType::Map(_)
-                | DataType::Variant => None,
-                DataType::Primitive(primitive) => {
-                    Some(Field::new(name, column::arrow_type(*primitive), true))
-                }
-            }
-        })
-        .collect()
+    let type_of = |data_type: &DataType| match data_type {
+        DataType::Primitive(
+            PrimitiveType::Void | PrimitiveType::Binary | PrimitiveType::Boolean,
+        )
+        | DataType::Struct(_)
+        | DataType::Array(_)
+        | DataType::Map(_)
+        | DataType::Variant => None,
+        DataType::Primitive(primitive) => Some(column::arrow_type(*primitive)),
+    };
+    columns(fields, mapping, &type_of)
 }
 
 /// The columns of which nulls are counted: all, structs by their fields.
 fn counts(fields: &[&StructField], mapping: MappingMode) -> Vec<Field> {
+    columns(fields, mapping, &|_| Some(ArrowType::Int64))
+}
+
+/// One field for each column that is no struct and that `type_of` has a type for, in structs like
+/// those of the schema.
+fn columns(
+    fields: &[&StructField],
+    mapping: MappingMode,
+    type_of: &dyn Fn(&DataType) -> Option<ArrowType>,
+) -> Vec<Field> {
     fields
         .iter()
         .filter_map(|field| {
             let name = field.name_in_files(mapping);
-            match &field.data_type {
-                DataType::Struct(inner) => {
-                    let inner: Vec<&StructField> = inner.fields.iter().collect();
-                    structure(name, counts(&inner, mapping))
-                }
-                _ => Some(Field::new(name, ArrowType::Int64, true)),
+            if let DataType::Struct(inner) = &field.data_type {
+                let inner: Vec<&StructField> = inner.fields.iter().collect();
+                return structure(name, columns(&inner, mapping, type_of));
             }
+            Some(Field::new(name, type_of(&field.data_type)?, true))
         })
         .collect()
 }

@@ -54,7 +54,7 @@ fn exercise(bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::base::random::cases(500))]
 
     #[test]
     fn flipped_bytes_are_an_error_or_a_file(

@@ -78,6 +78,12 @@ fn numbers_become_wider() {
     let doubles =
         convert::<FloatType, DoubleType>(Float, Double, Conversion::FloatToDouble, &floats);
     assert_eq!(doubles, Ok(floats.map(f64::from).to_vec()));
+    let unsigned =
+        convert::<Int32Type, Int64Type>(Int32, Int64, Conversion::Unsigned32ToInt64, &ints);
+    assert_eq!(
+        unsigned,
+        Ok(vec![2_147_483_648, 4_294_967_295, 0, 1, 2_147_483_647])
+    );
     let nan = convert::<FloatType, DoubleType>(Float, Double, Conversion::FloatToDouble, &[]);
     assert_eq!(nan, Ok(vec![]));
 }
@@ -125,6 +131,39 @@ fn times_become_microseconds() {
 }
 
 #[test]
+fn dates_and_instants_leave_the_calendar_before_spark_3() {
+    // 1582-10-14 of ISO 8601 is what was called 1582-10-04, and 0000-12-30 was 0001-01-01.
+    let days = [0, -141_427, -141_428, -719_164];
+    let found = convert::<Int32Type, Int32Type>(Int32, Int32, Conversion::OldDays, &days);
+    assert_eq!(found, Ok(vec![0, -141_427, -141_438, -719_162]));
+    let found = convert::<Int32Type, Int64Type>(Int32, Int64, Conversion::OldDaysToMicros, &days);
+    let day = 86_400_000_000_i64;
+    let micros = [0, -141_427 * day, -141_438 * day, -719_162 * day];
+    assert_eq!(found, Ok(micros.to_vec()));
+    let old = [
+        1,
+        -141_427 * day + 1,
+        -141_428 * day + 1,
+        -719_164 * day + 1,
+    ];
+    let found = convert::<Int64Type, Int64Type>(Int64, Int64, Conversion::OldMicros, &old);
+    let new = [1, micros[1] + 1, micros[2] + 1, micros[3] + 1];
+    assert_eq!(found, Ok(new.to_vec()));
+    let found = convert::<Int64Type, Int64Type>(
+        Int64,
+        Int64,
+        Conversion::OldMillisToMicros,
+        &[-719_164 * day / 1_000],
+    );
+    assert_eq!(found, Ok(vec![micros[3]]));
+    let mut year_one = Int96::new();
+    year_one.set_data(1_000, 0, 2_440_588 - 719_164);
+    let found =
+        convert::<Int96Type, Int64Type>(I96, Int64, Conversion::OldInt96ToMicros, &[year_one]);
+    assert_eq!(found, Ok(vec![micros[3] + 1]));
+}
+
+#[test]
 fn decimals_take_another_scale() {
     let shift = |shift| Conversion::Decimal { shift };
     let ints = convert::<Int32Type, Int32Type>(Int32, Int32, shift(2), &[-7, 0, 21_474_836]);
@@ -168,12 +207,64 @@ fn decimals_take_another_scale() {
     );
     assert_eq!(found, Ok(vec![-10, 2_560]));
     convert::<ByteArrayType, Int64Type>(Binary, Int64, shift(0), &[text(b"")]).expect_err("empty");
+    let unsigned = Conversion::UnsignedToDecimal { shift: 1 };
+    let found =
+        convert::<Int64Type, FixedLenByteArrayType>(Int64, Fixed(9), unsigned, &[-1, i64::MIN, 7]);
+    assert_eq!(
+        found,
+        Ok(vec![
+            fixed(b"\x09\xff\xff\xff\xff\xff\xff\xff\xf6"),
+            fixed(b"\x05\x00\x00\x00\x00\x00\x00\x00\x00"),
+            fixed(b"\x00\x00\x00\x00\x00\x00\x00\x00\x46"),
+        ])
+    );
+    let found = convert::<Int32Type, Int64Type>(Int32, Int64, unsigned, &[-1]);
+    assert_eq!(found, Ok(vec![42_949_672_950]));
     // Zero has any number of digits.
     assert_eq!(
         convert::<Int32Type, Int64Type>(Int32, Int64, shift(60), &[0]),
         Ok(vec![0])
     );
     convert::<Int32Type, Int64Type>(Int32, Int64, shift(60), &[1]).expect_err("too large");
+}
+
+#[test]
+fn bytes_of_a_fixed_length_become_byte_arrays() {
+    let texts = [b"\xff\x00\x01", b"abc", b"abc"];
+    let fixed: Vec<FixedLenByteArray> = (texts.iter())
+        .map(|text| FixedLenByteArray::from(text.to_vec()))
+        .collect();
+    let found = convert::<FixedLenByteArrayType, ByteArrayType>(
+        Fixed(3),
+        Binary,
+        Conversion::FixedToByteArray,
+        &fixed,
+    );
+    let wanted: Vec<ByteArray> = texts.iter().map(|t| ByteArray::from(t.to_vec())).collect();
+    assert_eq!(found, Ok(wanted));
+
+    // All values differ, and with their lengths they take more room than before; and the other way
+    // around.
+    let change = Change::Convert {
+        conversion: Conversion::FixedToByteArray,
+        physical: Binary,
+    };
+    for distinct in [1, 50_000] {
+        for dictionary in [false, true] {
+            let values = (0..50_000u32)
+                .map(|i| FixedLenByteArray::from((i % distinct).to_be_bytes()[1..].to_vec()));
+            let column = Column::required(Fixed(3), values.collect());
+            let style = Style {
+                dictionary,
+                ..Style::default()
+            };
+            let written = write::<FixedLenByteArrayType>(&column, &style);
+            let made = made(&written, &RoaringBitmap::new(), change).expect("made");
+            let (least, greatest) = made.statistics.expect("there").bounds.expect("there");
+            assert_eq!(&least[..], [0; 3]);
+            assert_eq!(&greatest[..], &(distinct - 1).to_be_bytes()[1..]);
+        }
+    }
 }
 
 #[test]

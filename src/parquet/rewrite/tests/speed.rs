@@ -6,8 +6,8 @@ use roaring::RoaringBitmap;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::support::{Random, anew, patched};
+use crate::parquet::LeafShape;
 use crate::parquet::rewrite::{Change, ChunkShape, SourceChunk, rewrite_chunk};
-use crate::parquet::schema::LeafShape;
 use crate::parquet::testing::MemoryObject;
 use crate::parquet::{Footer, NodeKind};
 
@@ -75,10 +75,11 @@ fn megabytes_a_second() {
                         uncompressed_size: chunk.uncompressed_size,
                         physical: shape.physical,
                         annotation: node.annotation,
-                        max_definition: shape.max_definition as i16,
-                        max_repetition: shape.max_repetition as i16,
+                        max_definition: shape.levels.definition as i16,
+                        max_repetition: shape.levels.repetition as i16,
                     },
                     statistics: footer.chunk_statistics(chunk),
+                    zone: None,
                 };
                 bytes += chunk.length;
                 sizes[leaf] += chunk.length;

@@ -11,6 +11,7 @@ use ::parquet::file::properties::{WriterProperties, WriterVersion};
 use ::parquet::file::reader::SerializedPageReader;
 use ::parquet::file::writer::TrackedWrite;
 use bytes::Bytes;
+use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
 use crate::parquet::pages::page_encodings;
@@ -20,6 +21,9 @@ use crate::parquet::rewrite::{
 };
 use crate::parquet::testing::MemoryObject;
 use crate::parquet::{Annotation, ChunkLimits, MadeChunk, ParquetError, PhysicalType};
+
+/// The zone of instants in an older calendar.
+static UTC: TimeZone = TimeZone::UTC;
 
 /// Where the chunk starts in its file.
 const START: usize = 11;
@@ -223,6 +227,7 @@ impl Written {
             length: self.length,
             shape: self.shape(),
             statistics: self.statistics(),
+            zone: Some(&UTC),
         }
     }
 

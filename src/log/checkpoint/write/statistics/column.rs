@@ -157,10 +157,7 @@ impl Leaf {
                 push!(builder, |text| value::decimal(text, *precision, *scale))
             }
             Leaf::Date(builder) => push!(builder, value::days),
-            Leaf::Timestamp(builder) => push!(builder, |text: &str| {
-                value::wall_clock(text.strip_suffix('Z').unwrap_or(text))
-                    .or_else(|| value::instant(text))
-            }),
+            Leaf::Timestamp(builder) => push!(builder, value::partition_timestamp),
             Leaf::TimestampNtz(builder) => push!(builder, value::wall_clock),
         }
     }
