@@ -31,7 +31,7 @@ pub fn of_tree(error: &TreeError) -> Errno {
         TreeError::NotPermitted { .. } => libc::EPERM,
         TreeError::NotSupported(_) => libc::EOPNOTSUPP,
         TreeError::Exists(_) => libc::EEXIST,
-        TreeError::Raced => libc::ESTALE,
+        TreeError::Raced | TreeError::Removed(_) => libc::ESTALE,
         TreeError::OtherTransaction => libc::EXDEV,
         TreeError::SameNumber(_) => libc::EOVERFLOW,
         TreeError::Posix(error) => of_posix(error),
@@ -250,10 +250,13 @@ pub fn of_storage(error: &StorageError) -> Errno {
         StorageError::NotFound { .. } => libc::ENOENT,
         StorageError::Outside { .. } => libc::EACCES,
         StorageError::PermissionDenied { .. } => libc::EACCES,
-        StorageError::InvalidLocation { .. } => libc::EINVAL,
+        StorageError::InvalidLocation { .. } | StorageError::UnknownOption { .. } => libc::EINVAL,
         StorageError::Unsupported { .. } => libc::EOPNOTSUPP,
         StorageError::Full { .. } => libc::ENOSPC,
-        StorageError::Io { .. } => libc::EIO,
+        StorageError::Io { source, .. } => match source.raw_os_error() {
+            Some(errno @ (libc::EMFILE | libc::ENFILE | libc::EROFS)) => errno,
+            _ => libc::EIO,
+        },
         StorageError::Remote { .. } => libc::EIO,
     }
 }

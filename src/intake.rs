@@ -4,8 +4,8 @@
 //!
 //! [`accept`] takes a file in only when each of its rows is a row of the table, without loss; all
 //! else is an [`IntakeError`] that names file and column. The bytes of a file that already is a
-//! data file of the table stay what they are, and of a well-made one no page is read: its footer
-//! proves types, nullability and bounds. Where only names differ, or a column goes, the column
+//! data file of the table stay what they are, and of a well-made one only the headers of pages are
+//! read, to see that they are there: its footer proves types, nullability and bounds. Where only names differ, or a column goes, the column
 //! chunks are copied under a new footer. Where values differ, the file is encoded anew, batch by
 //! batch.
 //!
@@ -19,6 +19,7 @@ mod columns;
 mod constraints;
 mod convert;
 mod create;
+mod demand;
 mod error;
 mod evolve;
 pub mod expression;
@@ -51,6 +52,7 @@ use crate::storage::StorageError;
 
 pub use accept::accept;
 pub use create::new_table;
+pub use demand::{Demand, DemandKind};
 pub use error::IntakeError;
 pub use evolve::{SchemaChange, evolve};
 pub use infer::schema_of_file;
@@ -66,8 +68,24 @@ pub struct Target<'a> {
     pub shape: &'a TableShape,
     /// What they demand of writers.
     pub rules: &'a WriteRules,
+    /// The paths, by the names in data files, of the columns that it is clustered by, which have
+    /// statistics in any case (PROTOCOL.md, "Writer Requirements for Clustered Table").
+    pub clustering: &'a [Vec<String>],
     /// The time of the commit, for defaults that tell it.
     pub now: TimestampMs,
+}
+
+/// The bytes of a staged file. There may be more of these than files can be open, so that each is
+/// open while it is looked at only.
+pub trait StagedBytes: fmt::Debug + Send + Sync {
+    /// The file, open for reading.
+    fn open(&self) -> Result<Arc<File>, StorageError>;
+}
+
+impl StagedBytes for Arc<File> {
+    fn open(&self) -> Result<Arc<File>, StorageError> {
+        Ok(self.clone())
+    }
 }
 
 /// A file that somebody staged. It does not change any more.
@@ -75,8 +93,8 @@ pub struct Target<'a> {
 pub struct StagedFile {
     /// Its path in the staging directory, for messages.
     pub name: String,
-    /// The file, open for reading.
-    pub file: Arc<File>,
+    /// Its bytes.
+    pub bytes: Arc<dyn StagedBytes>,
     /// Its size, bytes.
     pub size: u64,
     /// The `col=value` directories it lies in, from the outermost, unescaped; null for
@@ -92,8 +110,10 @@ pub trait Scratch: Sync {
 
 /// A file in the making, open for reading and writing. Dropped, it may be removed.
 pub trait ScratchFile: Write + Seek + Send + Sync {
-    /// The open file.
-    fn file(&self) -> &File;
+    /// The file, open for reading and writing.
+    fn open(&self) -> Result<Arc<File>, StorageError>;
+    /// Makes what was written durable, and keeps no descriptor open. It is not written any more.
+    fn close(&mut self) -> Result<(), StorageError>;
     /// What it is called, for messages.
     fn name(&self) -> &str;
 }
@@ -139,13 +159,4 @@ pub struct DataFile {
 pub fn canonical_partition_value(value: Option<&str>, primitive: PrimitiveType) -> Option<String> {
     let text = value.filter(|text| !text.is_empty())?;
     partition::canonical(text, primitive).unwrap_or_else(|| Some(text.to_owned()))
-}
-
-/// The path of a part of `parent`, which is empty at the top of the schema.
-fn join(parent: &str, part: &str) -> String {
-    if parent.is_empty() {
-        part.to_owned()
-    } else {
-        format!("{parent}.{part}")
-    }
 }

@@ -2,10 +2,12 @@
 //!
 //! A transaction lives on disk, in the table's own directory or where `--staging-dir` says, and is
 //! owned by one process: a mount after a kill takes over what nobody owns any more, and finishes or
-//! reports it. [`commit`] has the argument why nothing is lost.
+//! reports it. The top of `src/staging/commit.rs` has the argument why nothing is lost.
 
+mod clustering;
 mod commit;
 mod error;
+mod leaving;
 pub mod marker;
 mod plan;
 mod record;
@@ -23,7 +25,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use self::record::{Failure, Record, State, state_of};
+use self::leaving::Leaving;
+use self::record::{Failure, Prepared, Record, State, state_of};
 use self::worker::Worker;
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
@@ -69,6 +72,7 @@ pub(crate) struct Shared {
     /// Held by the transaction whose commit file is being put.
     turn: Mutex<()>,
     worker: Worker,
+    leaving: Leaving,
 }
 
 /// The transactions of a mount.
@@ -111,6 +115,7 @@ impl Staging {
                 options,
                 turn: Mutex::new(()),
                 worker: Worker::default(),
+                leaving: Leaving::default(),
             }),
             spool: Mutex::new(None),
             transactions: Mutex::default(),
@@ -139,11 +144,16 @@ impl Staging {
         })
     }
 
-    /// The spool, made where it is missing, after a look at whether commits can work here.
+    /// The spool, made where it is missing, also where somebody has removed it since.
     fn spool(&self) -> Result<Arc<Spool>, StagingError> {
         let mut known = self.spool.lock();
         if let Some(spool) = &*known {
-            return Ok(spool.clone());
+            if spool.is_in_place() {
+                return Ok(spool.clone());
+            }
+            tracing::warn!(
+                "the staging directory is gone, and what was staged in it; it is made anew"
+            );
         }
         let Some((base, path)) = self.place() else {
             return Err(self.not_writable(
@@ -249,7 +259,12 @@ impl Staging {
             if !transaction.directory.is_empty()? {
                 return Err(StagingError::NotEmpty { name });
             }
-            self.spool()?.remove(&transaction.directory)?;
+            // Not one that would be made for it.
+            let spool = self.spool.lock().clone();
+            match spool {
+                Some(spool) => spool.remove(&transaction.directory)?,
+                None => self.spool()?.remove(&transaction.directory)?,
+            }
         }
         transactions.remove(&name);
         Ok(())
@@ -317,7 +332,13 @@ impl Staging {
         let mut transactions = self.transactions.lock();
         record.name = free_name(&record.name, &transactions);
         let name = record.name.clone();
-        let was_interrupted = matches!(record.state, State::Committing { .. });
+        let mut was_interrupted = false;
+        if let State::Committing { attempt } = &record.state {
+            was_interrupted = true;
+            if !Prepared::is_noted(attempt.id, outcome.as_deref()) {
+                record.unwritten.extend(directory.inodes()?);
+            }
+        }
         let files = Directory::of(directory.files())?;
         let transaction = Arc::new(Transaction::new(
             self.shared.clone(),
@@ -348,13 +369,7 @@ impl Staging {
 
     fn interrupted(&self) -> Failure {
         let error = StagingError::Interrupted;
-        Failure {
-            name: error.delta_name(),
-            message: error.to_string(),
-            errno: (self.shared.options.errno_of)(&error),
-            file: None,
-            column: None,
-        }
+        error.to_failure((self.shared.options.errno_of)(&error))
     }
 }
 

@@ -12,11 +12,13 @@
 //!
 //! - *before it*: no reader sees anything. Data files that were written lie there unreferenced,
 //!   and VACUUM takes them away.
-//! - *during it*: a local store writes and fsyncs a file of another name, which the log ignores,
-//!   and then links it to `N.json`. Before the link nothing happened; after it the commit is whole.
-//!   Should the power fail before the directory is fsynced, the link is there or is not, and either
-//!   is a table that was: nobody was told that the commit is done, and who built N + 1 on top of it
-//!   meanwhile fsynced the same directory, so that N + 1 never outlasts N.
+//! - *during it*: a local store writes and fsyncs a file without a name, of which a kill leaves
+//!   nothing, or, where the file system has none that it would make durable, of a name which the
+//!   log ignores; and then links it to `N.json`. Before the link nothing happened; after it the
+//!   commit is whole, since what it holds was durable first. Should the power fail before the
+//!   directory is fsynced, the link is there or is not, and either is a table that was: nobody was
+//!   told that the commit is done, and who built N + 1 on top of it meanwhile fsynced the same
+//!   directory, so that N + 1 never outlasts N.
 //! - *after it, before the answer*: the commit is in the log, and says so by `commitInfo.txnId`.
 //!   [`find_commit`] finds it, and proposing the same again finds it too, before any conflict with
 //!   it is looked for: a transaction is never committed twice.

@@ -13,7 +13,7 @@ use super::convert::{Names, arrow_type, is_stored};
 use super::lengths::{self, Lengths};
 use super::partition::{self, PartitionColumn};
 use super::staged::Opened;
-use super::{DataFile, IntakeError, Scratch, StagedFile, Target, calendar, nulls};
+use super::{DataFile, IntakeError, Scratch, StagedFile, Target, calendar, nulls, statistics};
 use crate::schema::StructField;
 
 /// The data files that a staged file becomes: one, or one for each combination of partition values
@@ -28,6 +28,7 @@ pub fn accept(
     scratch: &dyn Scratch,
 ) -> Result<Vec<DataFile>, IntakeError> {
     let opened = Opened::open(staged)?;
+    opened.check_single()?;
     let matcher = Matcher::new(
         &staged.name,
         target.shape.mapping,
@@ -61,6 +62,7 @@ pub fn accept(
         job.encode(scratch)
     } else {
         job.verify()?;
+        job.opened.check_pages()?;
         job.keep(scratch).map(|file| vec![file])
     }
 }
@@ -121,6 +123,7 @@ impl<'a> Job<'a> {
             }
             job.is_encoded_anew |= job.lengths[index].padded;
         }
+        job.is_encoded_anew |= statistics::lacks_clustering(target, &opened.metadata, columns);
         job.place_partitions()?;
         // Readers do not agree on files without any column: one that is null takes its place.
         let is_there = |index: usize| job.is_written(index) && columns[index].is_in_file();
@@ -228,6 +231,14 @@ impl<'a> Job<'a> {
             });
         }
         self.rules.make(&mut columns, rows, file, first_row)?;
+        for (index, column) in self.columns.iter().enumerate() {
+            if self.rules.makes(index)
+                && let Some(made) = &columns[index]
+            {
+                let made = lengths::apply(made, column.field, &column.path, file, first_row)?;
+                columns[index] = Some(made);
+            }
+        }
         for (column, array) in self.columns.iter().zip(&columns) {
             let Some(array) = array else { continue };
             let found = nulls::find(
@@ -252,13 +263,17 @@ impl<'a> Job<'a> {
         first_row: u64,
     ) -> Result<ArrayRef, IntakeError> {
         let column = &self.columns[index];
+        let file = &self.staged.name;
+        let array = match self.lengths[index].checked {
+            true => lengths::apply(array, column.field, &column.path, file, first_row)?,
+            false => array.clone(),
+        };
         if let Some(partition) = self.partition(index)
             && let Some(directory) = &partition.directory
             && let Some((row, found)) =
-                partition::first_other(array, partition.primitive, directory)
+                partition::first_other(&array, partition.primitive, directory)
         {
             let row = first_row + row as u64;
-            let file = &self.staged.name;
             return Err(partition::disagrees(
                 file,
                 column.field,
@@ -267,11 +282,7 @@ impl<'a> Job<'a> {
                 row,
             ));
         }
-        if self.lengths[index].checked {
-            let file = &self.staged.name;
-            return lengths::apply(array, column.field, &column.path, file, first_row);
-        }
-        Ok(array.clone())
+        Ok(array)
     }
 
     /// A column that the file lacks.

@@ -4,10 +4,12 @@
 //! That holds under column mapping too: who stages a file knows the table's names, not the physical
 //! ones.
 
+use super::IntakeError;
 use super::types::{self, Fit};
-use super::{IntakeError, join};
-use crate::parquet::{Annotation, Footer, Node, NodeKind, Repetition, is_shredded, is_variant};
-use crate::schema::{ArrayType, DataType, MapType, MappingMode, StructField, StructType};
+use crate::parquet::{Annotation, Footer, ListForm, Node, NodeKind, Repetition};
+use crate::schema::{
+    ArrayType, DataType, MapType, MappingMode, StructField, StructType, column_path,
+};
 
 /// A column of the table, or a field of one of its structs, and what a file has for it.
 #[derive(Debug)]
@@ -114,7 +116,7 @@ impl<'a> Matcher<'a> {
                 let names: Vec<&str> = fields.fields.iter().map(|f| f.name.as_str()).collect();
                 return Err(IntakeError::UnknownColumn {
                     file: self.file.to_owned(),
-                    column: join(parent, &node.name),
+                    column: column_path(parent, &node.name),
                     found: node.to_string(),
                     columns: names.join(", "),
                 });
@@ -122,15 +124,15 @@ impl<'a> Matcher<'a> {
             if let Some(first) = sources[index].replace(position) {
                 return Err(IntakeError::AmbiguousColumn {
                     file: self.file.to_owned(),
-                    first: join(parent, &nodes[first].name),
-                    second: join(parent, &node.name),
+                    first: column_path(parent, &nodes[first].name),
+                    second: column_path(parent, &node.name),
                 });
             }
         }
         let columns = fields.fields.iter().zip(sources);
         columns
             .map(|(field, position)| {
-                let path = join(parent, &field.name);
+                let path = column_path(parent, &field.name);
                 let source = match position {
                     None => Source::Missing,
                     Some(position) => self.field(field, &nodes[position], position, &path)?,
@@ -243,14 +245,12 @@ impl<'a> Matcher<'a> {
                     _ => return Err(self.wrong(path, node, data_type, CAST)),
                 }
             }
-            (DataType::Variant, NodeKind::Group(children))
-                if matches!(node.annotation, Annotation::None | Annotation::Variant)
-                    && is_variant(children)
-                    && (self.shredding || !is_shredded(children)) =>
+            (DataType::Variant, NodeKind::Group(_))
+                if node.is_variant() && (self.shredding || !node.is_shredded()) =>
             {
                 Shape::Variant
             }
-            (DataType::Variant, NodeKind::Group(children)) if is_shredded(children) => {
+            (DataType::Variant, NodeKind::Group(_)) if node.is_shredded() => {
                 let advice =
                     "the table does not enable delta.enableVariantShredding; write it unshredded";
                 return Err(self.wrong(path, node, data_type, advice));
@@ -264,27 +264,17 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// The repeated node in a list is the element itself in the two-level form, and holds the
-    /// element in the three-level form.
     fn element<'t>(
         &mut self,
         array: &'t ArrayType,
         repeated: &Node,
         path: &str,
     ) -> Result<Part<'t>, IntakeError> {
-        let path = join(path, "element");
-        let two_level = match (&repeated.kind, repeated.annotation) {
-            (NodeKind::Leaf { .. }, _) | (NodeKind::Group(_), Annotation::List) => true,
-            (NodeKind::Group(children), _) => children.len() > 1,
-        };
-        if two_level {
-            return self.value(&array.element_type, repeated, 0, &path);
-        }
-        match repeated.children() {
-            [child] if repeated.name != "array" && !repeated.name.ends_with("_tuple") => {
-                self.part(&array.element_type, child, 0, &path)
-            }
-            _ => {
+        let path = column_path(path, "element");
+        match repeated.list_form() {
+            ListForm::Element => self.value(&array.element_type, repeated, 0, &path),
+            ListForm::Around(child) => self.part(&array.element_type, child, 0, &path),
+            ListForm::Disputed => {
                 let advice = "readers disagree on what this list holds; write it in the three-level \
                               form of the Parquet format";
                 Err(self.wrong(&path, repeated, &array.element_type, advice))
@@ -305,8 +295,8 @@ impl<'a> Matcher<'a> {
         // Keys that may be null, and are not, are written as keys that may not.
         self.differences.values |= key.repetition != Repetition::Required;
         Ok((
-            self.part(&map.key_type, key, 0, &join(path, "key"))?,
-            self.part(&map.value_type, value, 1, &join(path, "value"))?,
+            self.part(&map.key_type, key, 0, &column_path(path, "key"))?,
+            self.part(&map.value_type, value, 1, &column_path(path, "value"))?,
         ))
     }
 

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 
 use super::convert::{Names, arrow_type};
 use super::expression::{Expression, ExpressionError, Found, ScalarValue, Violation, constant};
-use super::{IntakeError, Target};
+use super::{Demand, DemandKind, IntakeError, Target};
 use crate::protocol;
 use crate::schema::{StructField, StructType};
 
@@ -26,7 +26,7 @@ pub(super) struct Rules<'a> {
 
 /// An expression and what it is for, for messages.
 struct Rule<E = Expression> {
-    name: String,
+    demand: Demand,
     expression: E,
 }
 
@@ -46,12 +46,13 @@ impl<'a> Rules<'a> {
             made: Vec::new(),
         };
         for (what, list) in [
-            ("CHECK constraint", &target.rules.check_constraints),
-            ("invariant of column", &target.rules.invariants),
+            (DemandKind::Check, &target.rules.check_constraints),
+            (DemandKind::Invariant, &target.rules.invariants),
         ] {
             for rule in list {
                 let expression = Expression::parse_condition(&rule.sql, schema);
-                rules.conditions.push(compiled(what, rule, expression)?);
+                let compiled = compiled(what, rule, expression)?;
+                rules.conditions.push(compiled.with_columns());
             }
         }
         let column = |rule: &protocol::Rule| {
@@ -64,7 +65,7 @@ impl<'a> Rules<'a> {
         for rule in &target.rules.defaults {
             if let Some((index, field)) = column(rule).filter(|(index, _)| is_missing(*index)) {
                 let value = constant(&rule.sql, &field.data_type, target.now);
-                let rule = compiled("default value of column", rule, value)?;
+                let rule = compiled(DemandKind::Default, rule, value)?;
                 rules.defaults.push((index, rule));
             }
         }
@@ -73,7 +74,8 @@ impl<'a> Rules<'a> {
                 continue;
             };
             let expression = Expression::parse_generated(&rule.sql, schema, field);
-            let rule = compiled("generation expression of column", rule, expression)?;
+            let rule = compiled(DemandKind::Generated, rule, expression)?;
+            let rule = rule.with_columns();
             match is_missing(index) {
                 true => rules.made.push((index, rule)),
                 false => rules.generated.push((field, rule)),
@@ -179,16 +181,20 @@ impl<'a> Rules<'a> {
 }
 
 fn compiled<E>(
-    what: &str,
+    kind: DemandKind,
     rule: &protocol::Rule,
     expression: Result<E, ExpressionError>,
 ) -> Result<Rule<E>, IntakeError> {
-    let name = format!("{what} {}", rule.name);
+    let demand = Demand {
+        kind,
+        name: rule.name.clone(),
+        expression: rule.sql.clone(),
+        columns: Vec::new(),
+    };
     match expression {
-        Ok(expression) => Ok(Rule { name, expression }),
+        Ok(expression) => Ok(Rule { demand, expression }),
         Err(error) => Err(IntakeError::Expression {
-            rule: name,
-            sql: rule.sql.clone(),
+            demand: Box::new(demand),
             problem: error.to_string(),
         }),
     }
@@ -203,14 +209,18 @@ impl Rule<ScalarValue> {
             return Ok(new_null_array(&arrow_type, rows));
         }
         value.array(rows).ok_or_else(|| IntakeError::Expression {
-            rule: self.name.clone(),
-            sql: value.to_string(),
+            demand: Box::new(self.demand.clone()),
             problem: format!("{rows} rows of it are more than fit into memory"),
         })
     }
 }
 
 impl Rule {
+    fn with_columns(mut self) -> Rule {
+        self.demand.columns = self.expression.columns().map(str::to_owned).collect();
+        self
+    }
+
     fn broken(
         &self,
         found: Result<Option<Violation>, ExpressionError>,
@@ -233,8 +243,7 @@ impl Rule {
         };
         Err(IntakeError::Constraint {
             file: file.to_owned(),
-            rule: self.name.as_str().into(),
-            sql: self.expression.sql().into(),
+            demand: Box::new(self.demand.clone()),
             row: first_row + violation.row as u64,
             found: found.into(),
             values: match values.is_empty() {
@@ -248,15 +257,13 @@ impl Rule {
         match error {
             ExpressionError::Row { row, problem, .. } => IntakeError::Constraint {
                 file: file.to_owned(),
-                rule: self.name.as_str().into(),
-                sql: self.expression.sql().into(),
+                demand: Box::new(self.demand.clone()),
                 row: first_row + *row as u64,
                 found: "not certain".into(),
                 values: problem.as_str().into(),
             },
             other => IntakeError::Expression {
-                rule: self.name.clone(),
-                sql: self.expression.sql().to_owned(),
+                demand: Box::new(self.demand.clone()),
                 problem: other.to_string(),
             },
         }

@@ -19,9 +19,8 @@ use arrow::datatypes::{
 use arrow::util::display::array_value_to_string;
 
 use super::columns::{Column, Part, Shape, Source};
-use super::join;
 use super::types;
-use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType};
+use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType, column_path};
 
 /// The Arrow field metadata key by which the writer takes a field id.
 const FIELD_ID: &str = "PARQUET:field_id";
@@ -139,7 +138,7 @@ pub(super) fn convert(
         }
         (Shape::List(array_type, element), DataType::Array(_)) => {
             let list = array.as_list_opt::<i32>().ok_or_else(unexpected)?;
-            let path = join(path, "element");
+            let path = column_path(path, "element");
             let values = convert(element, &array_type.element_type, list.values(), &path)
                 .map_err(|lost| within(lost, list.offsets()))?;
             let field = Field::new("element", values.data_type().clone(), true);
@@ -153,18 +152,23 @@ pub(super) fn convert(
         (Shape::Map(map_type, parts), DataType::Map(_)) => {
             let map = array.as_map_opt().ok_or_else(unexpected)?;
             let (key, value) = parts.as_ref();
-            let keys = convert(key, &map_type.key_type, map.keys(), &join(path, "key"))
-                .map_err(|lost| within(lost, map.offsets()))?;
+            let keys = convert(
+                key,
+                &map_type.key_type,
+                map.keys(),
+                &column_path(path, "key"),
+            )
+            .map_err(|lost| within(lost, map.offsets()))?;
             let values = convert(
                 value,
                 &map_type.value_type,
                 map.values(),
-                &join(path, "value"),
+                &column_path(path, "value"),
             )
             .map_err(|lost| within(lost, map.offsets()))?;
             if let Some(index) = first_null(&keys) {
                 let lost = Lost {
-                    path: join(path, "key"),
+                    path: column_path(path, "key"),
                     index,
                     value: "a key that is null".to_owned(),
                     expected: data_type.to_string(),

@@ -1,15 +1,21 @@
 //! The first protocol and metadata of a new table.
 
+mod properties;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::IntakeError;
-use super::schema::{MAX_ID, assign_ids, features_of_types, first_bad_name};
+use super::constraints::Rules;
+use super::schema::{
+    MAX_ID, assign_ids, column_metadata, features_of_types, first_bad_name, reserved_column,
+};
+use super::{IntakeError, Target};
 use crate::base::clock::now_ms;
 use crate::log::actions::{Format, Metadata, Protocol};
-use crate::protocol::check_writable;
+use crate::protocol::{CheckpointSettings, check_writable};
 use crate::schema::{DataType, MappingMode, PrimitiveType, StructType};
+use crate::snapshot::TableShape;
 
 /// Features that every table supports whose writer version is 2: they stay when features are listed.
 const DEFAULT: [&str; 2] = ["appendOnly", "invariants"];
@@ -51,6 +57,15 @@ const BY_PROPERTY: &[(&str, &[&str])] = &[
         &["icebergCompatV3", "columnMapping"],
     ),
 ];
+/// Features without which others cannot be supported (PROTOCOL.md, the section of each).
+const REQUIRED: &[(&str, &str)] = &[
+    ("clustering", "domainMetadata"),
+    ("icebergCompatV1", "columnMapping"),
+    ("icebergCompatV2", "columnMapping"),
+    ("icebergCompatV3", "columnMapping"),
+    ("rowTracking", "domainMetadata"),
+    ("variantShredding", "variantType"),
+];
 /// Column metadata that takes a feature.
 const BY_COLUMN: &[(&str, &str)] = &[
     ("delta.generationExpression", "generatedColumns"),
@@ -64,13 +79,23 @@ const BY_COLUMN: &[(&str, &str)] = &[
 /// The protocol is (1, 2) where that is enough; else it lists all features: those that types,
 /// properties (`delta.enableChangeDataFeed`, ..., `delta.feature.NAME` = `supported`) and column
 /// metadata take, and those that every table of writer version 2 has. A feature that this release
-/// does not enforce is refused, as in [`check_writable`].
+/// does not enforce is refused, as in [`check_writable`], and so is an expression that this release
+/// does not evaluate, and a property that Delta does not know.
 pub fn new_table(
     mut schema: StructType,
     partition_by: &[String],
     properties: &BTreeMap<String, String>,
 ) -> Result<(Protocol, Metadata), IntakeError> {
     let refused = |problem: String| IntakeError::NewTable { problem };
+    for version in ["delta.minReaderVersion", "delta.minWriterVersion"] {
+        if properties.contains_key(version) {
+            return Err(refused(format!(
+                "{version} follows from the features of the table; leave it out, and ask for a \
+                 feature with delta.feature.NAME = supported"
+            )));
+        }
+    }
+    properties::check(properties)?;
     let mut configuration = properties.clone();
     let mut features = requested_features(&mut configuration)?;
     let mode = configuration.get("delta.columnMapping.mode");
@@ -84,13 +109,18 @@ pub fn new_table(
     check_schema(&schema, partition_by, mapping)?;
     features.extend(features_of_types(&schema).into_iter().map(str::to_owned));
     for (key, feature) in BY_COLUMN {
-        if schema
-            .fields
-            .iter()
-            .any(|field| field.metadata.contains_key(*key))
-        {
+        if column_metadata(&schema, key) {
             features.insert((*feature).to_owned());
         }
+    }
+    for (feature, required) in REQUIRED {
+        if features.contains(*feature) {
+            features.insert((*required).to_owned());
+        }
+    }
+    if features.contains("clustering") && !partition_by.is_empty() {
+        let problem = "a table with partition columns cannot be clustered; leave one of them out";
+        return Err(refused(problem.to_owned()));
     }
     if configuration
         .get("delta.enableRowTracking")
@@ -118,7 +148,28 @@ pub fn new_table(
         created_time: Some(now_ms()),
         configuration,
     };
-    check_writable(&protocol, &metadata, &schema)?;
+    let rules = check_writable(&protocol, &metadata, &schema)?;
+    if rules.change_data_feed
+        && let Some(column) = reserved_column(&schema)
+    {
+        return Err(refused(format!(
+            "column {column} has a name that the change data feed needs; rename it, or leave out \
+             delta.enableChangeDataFeed"
+        )));
+    }
+    CheckpointSettings::of(&protocol, &metadata)?;
+    // Rows could not be added before somebody mended an expression that cannot be read.
+    let shape =
+        TableShape::of(0, &protocol, &metadata).map_err(|error| refused(error.to_string()))?;
+    let target = Target {
+        protocol: &protocol,
+        metadata: &metadata,
+        shape: &shape,
+        rules: &rules,
+        clustering: &[],
+        now: now_ms(),
+    };
+    Rules::compile(&target, &|_| true)?;
     Ok((protocol, metadata))
 }
 
@@ -128,14 +179,6 @@ fn requested_features(
 ) -> Result<BTreeSet<String>, IntakeError> {
     let refused = |problem: String| IntakeError::NewTable { problem };
     let mut features = BTreeSet::new();
-    for version in ["delta.minReaderVersion", "delta.minWriterVersion"] {
-        if configuration.contains_key(version) {
-            return Err(refused(format!(
-                "{version} follows from the features of the table; leave it out, and ask for a \
-                 feature with delta.feature.NAME = supported"
-            )));
-        }
-    }
     for (key, value) in configuration.iter() {
         if let Some(feature) = key.strip_prefix("delta.feature.") {
             if !matches!(value.as_str(), "supported" | "enabled") {
@@ -144,13 +187,6 @@ fn requested_features(
                 )));
             }
             features.insert(feature.to_owned());
-        } else if (key == "delta.appendOnly" || key.starts_with("delta.enable"))
-            && !value.eq_ignore_ascii_case("true")
-            && !value.eq_ignore_ascii_case("false")
-        {
-            return Err(refused(format!(
-                "{key} is {value:?}; expected true or false"
-            )));
         } else if key.starts_with("delta.constraints.") {
             features.insert("checkConstraints".to_owned());
         } else if key == "delta.checkpointPolicy" && value == "v2" {

@@ -1,5 +1,6 @@
 //! Why a staged file is not taken into the table.
 
+use super::Demand;
 use crate::parquet::ParquetError;
 use crate::protocol::ProtocolError;
 use crate::schema::SchemaError;
@@ -11,7 +12,7 @@ use crate::storage::StorageError;
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// Not a Parquet file, a damaged one, or an encrypted one.
-    #[error("{source}; copy it into the staging directory again, or remove it there")]
+    #[error("{source}; copy the file anew, or leave it out")]
     Footer {
         /// The file.
         file: String,
@@ -225,15 +226,15 @@ pub enum IntakeError {
         columns: String,
     },
     /// A row that breaks a CHECK constraint or an invariant.
-    #[error("{file}: row {row} breaks the {rule} ({sql}): {values}; correct or drop the row")]
+    #[error(
+        "{file}: row {row} breaks the {demand} ({sql}): {values}; correct or drop the row",
+        sql = demand.expression
+    )]
     Constraint {
         /// The file.
         file: String,
-        /// `CHECK constraint NAME`, `invariant of column NAME` or `generation expression of column
-        /// NAME`.
-        rule: Box<str>,
-        /// The expression.
-        sql: Box<str>,
+        /// What it breaks.
+        demand: Box<Demand>,
         /// The row.
         row: u64,
         /// What the expression is instead of true.
@@ -243,14 +244,13 @@ pub enum IntakeError {
     },
     /// An expression of the table that cannot be evaluated here.
     #[error(
-        "the {rule} ({sql}) cannot be evaluated by this release of deltafs: {problem}; write to the \
-         table with a tool that can"
+        "the {demand} ({sql}) cannot be evaluated by this release of deltafs: {problem}; write to the \
+         table with a tool that can",
+        sql = demand.expression
     )]
     Expression {
         /// What the expression belongs to.
-        rule: String,
-        /// The expression.
-        sql: String,
+        demand: Box<Demand>,
         /// What it lacks.
         problem: String,
     },
@@ -291,66 +291,4 @@ pub enum IntakeError {
     /// Bytes that could not be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-}
-
-impl IntakeError {
-    /// The file it is about, by its path in the staging directory.
-    pub fn file(&self) -> Option<&str> {
-        match self {
-            IntakeError::Footer { file, .. }
-            | IntakeError::Damaged { file, .. }
-            | IntakeError::UnknownColumn { file, .. }
-            | IntakeError::AmbiguousColumn { file, .. }
-            | IntakeError::MissingColumn { file, .. }
-            | IntakeError::WrongType { file, .. }
-            | IntakeError::ValueLost { file, .. }
-            | IntakeError::TooLong { file, .. }
-            | IntakeError::Null { file, .. }
-            | IntakeError::LegacyCalendar { file, .. }
-            | IntakeError::UnknownDirectory { file, .. }
-            | IntakeError::RepeatedDirectory { file, .. }
-            | IntakeError::PartitionValue { file, .. }
-            | IntakeError::PartitionDisagrees { file, .. }
-            | IntakeError::NoPartitionValue { file, .. }
-            | IntakeError::TooManyPartitions { file, .. }
-            | IntakeError::Constraint { file, .. }
-            | IntakeError::NoDeltaType { file, .. }
-            | IntakeError::SchemaChange { file, .. } => Some(file),
-            IntakeError::Expression { .. }
-            | IntakeError::NewTable { .. }
-            | IntakeError::Protocol(_)
-            | IntakeError::Schema(_)
-            | IntakeError::Storage(_) => None,
-        }
-    }
-
-    /// The column it is about, by its path.
-    pub fn column(&self) -> Option<&str> {
-        match self {
-            IntakeError::UnknownColumn { column, .. }
-            | IntakeError::MissingColumn { column, .. }
-            | IntakeError::WrongType { column, .. }
-            | IntakeError::ValueLost { column, .. }
-            | IntakeError::TooLong { column, .. }
-            | IntakeError::Null { column, .. }
-            | IntakeError::LegacyCalendar { column, .. }
-            | IntakeError::RepeatedDirectory { column, .. }
-            | IntakeError::PartitionValue { column, .. }
-            | IntakeError::PartitionDisagrees { column, .. }
-            | IntakeError::NoPartitionValue { column, .. }
-            | IntakeError::NoDeltaType { column, .. }
-            | IntakeError::SchemaChange { column, .. } => Some(column),
-            IntakeError::AmbiguousColumn { second, .. } => Some(second),
-            IntakeError::UnknownDirectory { directory, .. } => Some(directory),
-            IntakeError::Footer { .. }
-            | IntakeError::Damaged { .. }
-            | IntakeError::TooManyPartitions { .. }
-            | IntakeError::Constraint { .. }
-            | IntakeError::Expression { .. }
-            | IntakeError::NewTable { .. }
-            | IntakeError::Protocol(_)
-            | IntakeError::Schema(_)
-            | IntakeError::Storage(_) => None,
-        }
-    }
 }

@@ -3,13 +3,13 @@
 mod widen;
 
 use super::columns::same_name;
-use super::schema::{MAX_ID, assign_ids, features_of_types, name_problem};
+use super::schema::{MAX_ID, assign_ids, features_of_types, name_problem, reserved_column};
 use super::staged::Opened;
-use super::{IntakeError, StagedFile, infer, join, types};
+use super::{IntakeError, StagedFile, infer, types};
 use crate::log::actions::{Metadata, Protocol};
 use crate::parquet::{Annotation, Node, NodeKind, Repetition};
 use crate::protocol::check_writable;
-use crate::schema::{DataType, MappingMode, StructField, StructType};
+use crate::schema::{DataType, MappingMode, StructField, StructType, column_path};
 use crate::snapshot::TableShape;
 use widen::{Place, Widening};
 
@@ -78,6 +78,19 @@ pub fn evolve(
     }
     let file = files.first().map_or("", |file| file.name.as_str());
     check_new(&shape.schema, &schema, shape.mapping, protocol, file)?;
+    if rules.change_data_feed
+        && reserved_column(&shape.schema).is_none()
+        && let Some(column) = reserved_column(&schema)
+    {
+        return Err(IntakeError::SchemaChange {
+            file: file.to_owned(),
+            column: column.to_owned(),
+            problem:
+                "its name is one that the change data feed of the table needs; rename or drop \
+                      it"
+                .to_owned(),
+        });
+    }
 
     let mut metadata = metadata.clone();
     if shape.mapping != MappingMode::None {
@@ -121,7 +134,7 @@ impl Merge<'_> {
     }
 
     fn field(&self, field: &mut StructField, node: &Node, parent: &str) -> Result<(), IntakeError> {
-        let path = join(parent, &field.name);
+        let path = column_path(parent, &field.name);
         let mut place = Place::of(&mut field.metadata);
         self.value(&mut field.data_type, node, &path, &mut place)
     }
@@ -167,7 +180,7 @@ impl Merge<'_> {
                     [child] if child.repetition != Repetition::Repeated => child,
                     _ => repeated,
                 };
-                let path = join(path, "element");
+                let path = column_path(path, "element");
                 place.within("element", |place| {
                     self.value(&mut array.element_type, element, &path, place)
                 })
@@ -182,10 +195,15 @@ impl Merge<'_> {
                     return Ok(());
                 };
                 place.within("key", |place| {
-                    self.value(&mut map.key_type, key, &join(path, "key"), place)
+                    self.value(&mut map.key_type, key, &column_path(path, "key"), place)
                 })?;
                 place.within("value", |place| {
-                    self.value(&mut map.value_type, value, &join(path, "value"), place)
+                    self.value(
+                        &mut map.value_type,
+                        value,
+                        &column_path(path, "value"),
+                        place,
+                    )
                 })
             }
             // Whatever it is, it does not fit, and is refused when the file is taken in.

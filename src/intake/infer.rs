@@ -3,9 +3,11 @@
 use super::columns::same_name;
 use super::staged::Opened;
 use super::types::is_always_null;
-use super::{IntakeError, StagedFile, join};
-use crate::parquet::{Annotation, Node, NodeKind, PhysicalType, Repetition};
-use crate::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use super::{IntakeError, StagedFile};
+use crate::parquet::{Annotation, ListForm, Node, NodeKind, PhysicalType, Repetition};
+use crate::schema::{
+    ArrayType, DataType, MapType, PrimitiveType, StructField, StructType, column_path,
+};
 
 /// The types of the columns of a file, in its order, all of them nullable. Columns of a type that
 /// Delta does not have are [`IntakeError::NoDeltaType`]. The `col=value` directories of the file
@@ -24,8 +26,8 @@ pub(super) fn fields(file: &str, nodes: &[Node], parent: &str) -> Result<StructT
         if let Some(first) = made.iter().find(|field| same_name(&field.name, &node.name)) {
             return Err(IntakeError::AmbiguousColumn {
                 file: file.to_owned(),
-                first: join(parent, &first.name),
-                second: join(parent, &node.name),
+                first: column_path(parent, &first.name),
+                second: column_path(parent, &node.name),
             });
         }
         made.push(field(file, node, parent)?);
@@ -37,7 +39,7 @@ pub(super) fn fields(file: &str, nodes: &[Node], parent: &str) -> Result<StructT
 pub(super) fn field(file: &str, node: &Node, parent: &str) -> Result<StructField, IntakeError> {
     Ok(StructField {
         name: node.name.clone(),
-        data_type: part(file, node, &join(parent, &node.name))?,
+        data_type: part(file, node, &column_path(parent, &node.name))?,
         nullable: true,
         metadata: serde_json::Map::new(),
     })
@@ -67,17 +69,11 @@ fn value(file: &str, node: &Node, path: &str) -> Result<DataType, IntakeError> {
         (Annotation::None, [_, ..]) => Ok(DataType::Struct(fields(file, children, path)?)),
         (Annotation::Variant, _) => Ok(DataType::Variant),
         (Annotation::List, [repeated]) if repeated.repetition == Repetition::Repeated => {
-            let path = join(path, "element");
-            let two_level = match (&repeated.kind, repeated.annotation) {
-                (NodeKind::Leaf { .. }, _) | (NodeKind::Group(_), Annotation::List) => true,
-                (NodeKind::Group(children), _) => children.len() > 1,
-            };
-            let element_type = match repeated.children() {
-                _ if two_level => value(file, repeated, &path)?,
-                [child] if repeated.name != "array" && !repeated.name.ends_with("_tuple") => {
-                    part(file, child, &path)?
-                }
-                _ => return Err(no_type(file, repeated, &path, LEVELS)),
+            let path = column_path(path, "element");
+            let element_type = match repeated.list_form() {
+                ListForm::Element => value(file, repeated, &path)?,
+                ListForm::Around(child) => part(file, child, &path)?,
+                ListForm::Disputed => return Err(no_type(file, repeated, &path, LEVELS)),
             };
             Ok(DataType::Array(Box::new(ArrayType {
                 element_type,
@@ -92,8 +88,8 @@ fn value(file: &str, node: &Node, path: &str) -> Result<DataType, IntakeError> {
                 return Err(no_type(file, entries, path, advice));
             };
             Ok(DataType::Map(Box::new(MapType {
-                key_type: part(file, key, &join(path, "key"))?,
-                value_type: part(file, value, &join(path, "value"))?,
+                key_type: part(file, key, &column_path(path, "key"))?,
+                value_type: part(file, value, &column_path(path, "value"))?,
                 value_contains_null: true,
             })))
         }

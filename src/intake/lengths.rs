@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
 use serde_json::Value;
 
+use super::IntakeError;
 use super::columns::{Column, Shape};
 use super::convert::is_stored;
-use super::{IntakeError, join};
-use crate::schema::{DataType, PrimitiveType, StructField};
+use crate::schema::{DataType, PrimitiveType, StructField, column_path};
 
 /// The metadata key under which Spark keeps the spelling.
 const KEY: &str = "__CHAR_VARCHAR_TYPE_STRING";
@@ -20,6 +20,18 @@ enum Limit {
     Char(usize),
     /// `varchar(n)`: at most that long.
     Varchar(usize),
+}
+
+impl Limit {
+    /// How many characters a text has that has too many.
+    fn excess(self, text: &str) -> Option<usize> {
+        let (Limit::Char(most) | Limit::Varchar(most)) = self;
+        // Bytes are at least as many as characters.
+        if text.len() <= most {
+            return None;
+        }
+        Some(text.chars().count()).filter(|length| *length > most)
+    }
 }
 
 /// What has to be done for the lengths of a column of the file.
@@ -80,9 +92,15 @@ pub(super) fn apply(
             return Ok(array.clone());
         };
         let stored = fields.fields.iter().filter(|field| is_stored(field));
-        let children = stored
-            .zip(group.columns())
-            .map(|(field, child)| apply(child, field, &join(path, &field.name), file, first_row));
+        let children = stored.zip(group.columns()).map(|(field, child)| {
+            apply(
+                child,
+                field,
+                &column_path(path, &field.name),
+                file,
+                first_row,
+            )
+        });
         return Ok(Arc::new(StructArray::new(
             group.fields().clone(),
             children.collect::<Result<_, _>>()?,
@@ -92,21 +110,10 @@ pub(super) fn apply(
     let (Some(limit), Some(texts)) = (limit(field), array.as_string_opt::<i32>()) else {
         return Ok(array.clone());
     };
-    let (Limit::Char(most) | Limit::Varchar(most)) = limit;
-    for row in 0..texts.len() {
-        let length = match texts.is_valid(row) {
-            // Bytes are at least as many as characters.
-            true if texts.value(row).len() > most => texts.value(row).chars().count(),
-            _ => 0,
-        };
-        if length > most {
-            return Err(IntakeError::TooLong {
-                file: file.to_owned(),
-                column: path.to_owned(),
-                row: first_row + row as u64,
-                length,
-                expected: spelling(field).unwrap_or_default().to_owned(),
-            });
+    for row in (0..texts.len()).filter(|row| texts.is_valid(*row)) {
+        if let Some(length) = limit.excess(texts.value(row)) {
+            let row = first_row + row as u64;
+            return Err(too_long(field, path, file, row, length));
         }
     }
     Ok(match limit {
@@ -118,6 +125,39 @@ pub(super) fn apply(
             Arc::new(padded.collect::<StringArray>())
         }
     })
+}
+
+/// The same of one value that all rows have: a partition's.
+pub(super) fn of_value(
+    value: Option<String>,
+    field: &StructField,
+    file: &str,
+) -> Result<Option<String>, IntakeError> {
+    let (Some(text), Some(limit)) = (&value, limit(field)) else {
+        return Ok(value);
+    };
+    if let Some(length) = limit.excess(text) {
+        return Err(too_long(field, &field.name, file, 0, length));
+    }
+    Ok(match limit {
+        Limit::Varchar(_) => value,
+        Limit::Char(width) => Some(format!("{text:<width$}")),
+    })
+}
+
+/// Whether texts of a column have to be padded, so that even empty ones are something else in it.
+pub(super) fn is_padded(field: &StructField) -> bool {
+    matches!(limit(field), Some(Limit::Char(_)))
+}
+
+fn too_long(field: &StructField, path: &str, file: &str, row: u64, length: usize) -> IntakeError {
+    IntakeError::TooLong {
+        file: file.to_owned(),
+        column: path.to_owned(),
+        row,
+        length,
+        expected: spelling(field).unwrap_or_default().to_owned(),
+    }
 }
 
 fn spelling(field: &StructField) -> Option<&str> {

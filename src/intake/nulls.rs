@@ -8,11 +8,11 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 
+use super::IntakeError;
 use super::columns::{Column, Part, Shape};
 use super::convert::{first_null, is_stored};
-use super::{IntakeError, join};
 use crate::parquet::{Footer, Node, NodeKind, Repetition};
-use crate::schema::{DataType, StructType};
+use crate::schema::{DataType, StructType, column_path};
 
 /// Whether a column has to be read to know that nothing in it is null that must not be. Parts that
 /// the file lacks are checked already.
@@ -109,14 +109,14 @@ fn inside(array: &ArrayRef, data_type: &DataType, path: &str) -> Option<(usize, 
         DataType::Struct(fields) => in_struct(array, fields, path),
         DataType::Array(of) => {
             let list = array.as_list_opt::<i32>()?;
-            let path = join(path, "element");
+            let path = column_path(path, "element");
             let found = find(list.values(), &of.element_type, of.contains_null, &path);
             of_lists(found, list.offsets())
         }
         DataType::Map(of) => {
             let map = array.as_map_opt()?;
-            let keys = find(map.keys(), &of.key_type, false, &join(path, "key"));
-            let path = join(path, "value");
+            let keys = find(map.keys(), &of.key_type, false, &column_path(path, "key"));
+            let path = column_path(path, "value");
             let found =
                 keys.or_else(|| find(map.values(), &of.value_type, of.value_contains_null, &path));
             of_lists(found, map.offsets())
@@ -128,7 +128,7 @@ fn in_struct(array: &ArrayRef, fields: &StructType, path: &str) -> Option<(usize
     let group = array.as_struct_opt()?;
     let fields = fields.fields.iter().filter(|field| is_stored(field));
     fields.zip(group.columns()).find_map(|(field, child)| {
-        let path = join(path, &field.name);
+        let path = column_path(path, &field.name);
         if !field.nullable
             && let Some(index) = first_null_beside(child, group.nulls())
         {

@@ -10,7 +10,7 @@ use arrow::row::{RowConverter, SortField};
 
 use super::columns::{Column, Shape, Source, same_name};
 use super::types::Fit;
-use super::{IntakeError, StagedFile, Target};
+use super::{IntakeError, StagedFile, Target, lengths};
 use crate::parquet::{Constant, Footer, NodeKind};
 use crate::schema::{DataType, PrimitiveType, StructField};
 
@@ -112,7 +112,14 @@ fn one(
             }
         });
     }
-    let constant = constant(footer, &columns[index], primitive);
+    // Neither goes through the columns of a batch, where the texts of others are looked at.
+    let fit = |value| lengths::of_value(value, field, &staged.name);
+    let directory = directory.map(fit).transpose()?;
+    let constant = match lengths::is_padded(field) {
+        true => None,
+        false => constant(footer, &columns[index], primitive),
+    };
+    let constant = constant.map(fit).transpose()?;
     if let (Some(directory), Some(constant)) = (&directory, &constant)
         && directory != constant
     {

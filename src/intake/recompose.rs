@@ -9,8 +9,8 @@ use super::columns::{Column, Part, Shape};
 use super::staged::Opened;
 use super::{IntakeError, Scratch, ScratchFile};
 use crate::parquet::{
-    Annotation, Extent, LeafSource, MadeChunk, Node, NodeKind, OutputGroup, OutputKind, OutputNode,
-    ParquetError, Repetition, assemble,
+    Annotation, Extent, MadeChunk, Node, OutputGroup, OutputKind, OutputNode, ParquetError,
+    Repetition, assemble,
 };
 use crate::schema::MappingMode;
 use crate::storage::{ObjectReader, StorageError};
@@ -177,7 +177,7 @@ fn named(part: &Part<'_>, name: &str, id: Option<i32>, mapping: MappingMode) -> 
             let pair = [key, value].map(|part| named(part, &part.node.name, part.node.id, mapping));
             OutputKind::Group(vec![around(entries, pair.into())])
         }
-        _ => as_it_is(node).kind,
+        _ => OutputNode::copy_of(node).kind,
     };
     OutputNode {
         name: name.to_owned(),
@@ -199,22 +199,5 @@ fn around(node: &Node, children: Vec<OutputNode>) -> OutputNode {
         repetition: node.repetition,
         annotation: node.annotation,
         kind: OutputKind::Group(children),
-    }
-}
-
-fn as_it_is(node: &Node) -> OutputNode {
-    let kind = match &node.kind {
-        NodeKind::Leaf { physical, leaf } => OutputKind::Leaf {
-            physical: *physical,
-            source: LeafSource::Original(*leaf),
-        },
-        NodeKind::Group(children) => OutputKind::Group(children.iter().map(as_it_is).collect()),
-    };
-    OutputNode {
-        name: node.name.clone(),
-        id: node.id,
-        repetition: node.repetition,
-        annotation: node.annotation,
-        kind,
     }
 }

@@ -261,7 +261,7 @@ fn complete(values: Vec<Value>, mut file: Box<dyn ScratchFile>) -> Result<Writte
         .flush()
         .and_then(|()| file.seek(SeekFrom::End(0)))
         .map_err(failed)?;
-    let handle = Arc::new(file.file().try_clone().map_err(failed)?);
+    let handle = file.open()?;
     let opened = Opened::of(&name, &handle, size)?;
     let Some(metadata) = opened.footer.with_type_defined_orders() else {
         return Ok(Written::of(values, file, opened, size));

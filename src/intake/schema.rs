@@ -3,8 +3,7 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::join;
-use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType};
+use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType, column_path};
 
 /// The metadata keys of column mapping.
 const ID: &str = "delta.columnMapping.id";
@@ -60,6 +59,27 @@ fn each_within(data_type: &mut DataType, visit: &mut dyn FnMut(&mut StructField)
     }
 }
 
+/// Whether a column, at any depth, has that metadata key.
+pub(super) fn column_metadata(schema: &StructType, key: &str) -> bool {
+    let mut found = false;
+    // The walk changes nothing here.
+    each_field(&mut schema.clone(), &mut |field| {
+        found |= field.metadata.contains_key(key);
+    });
+    found
+}
+
+/// A column by the name of one that a change data feed has besides the table's (PROTOCOL.md, "Add
+/// CDC File").
+pub(super) fn reserved_column(schema: &StructType) -> Option<&str> {
+    const RESERVED: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
+    let names = schema.fields.iter().map(|field| field.name.as_str());
+    names.into_iter().find(|name| {
+        let mut reserved = RESERVED.iter();
+        reserved.any(|reserved| super::columns::same_name(name, reserved))
+    })
+}
+
 /// The first column, at any depth, whose name cannot be one: its path and what is wrong with it.
 pub(super) fn first_bad_name(
     schema: &StructType,
@@ -69,9 +89,11 @@ pub(super) fn first_bad_name(
         match data_type {
             DataType::Primitive(_) | DataType::Variant => None,
             DataType::Struct(fields) => in_fields(fields, path, mapping),
-            DataType::Array(array) => within(&array.element_type, &join(path, "element"), mapping),
-            DataType::Map(map) => within(&map.key_type, &join(path, "key"), mapping)
-                .or_else(|| within(&map.value_type, &join(path, "value"), mapping)),
+            DataType::Array(array) => {
+                within(&array.element_type, &column_path(path, "element"), mapping)
+            }
+            DataType::Map(map) => within(&map.key_type, &column_path(path, "key"), mapping)
+                .or_else(|| within(&map.value_type, &column_path(path, "value"), mapping)),
         }
     }
     fn in_fields(
@@ -80,7 +102,7 @@ pub(super) fn first_bad_name(
         mapping: MappingMode,
     ) -> Option<(String, String)> {
         fields.fields.iter().enumerate().find_map(|(index, field)| {
-            let path = join(path, &field.name);
+            let path = column_path(path, &field.name);
             let mut earlier = fields.fields[..index].iter();
             if let Some(other) = earlier.find(|f| super::columns::same_name(&f.name, &field.name)) {
                 let problem = format!("{:?} has the same name regardless of case", other.name);

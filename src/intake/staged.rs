@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use super::{IntakeError, StagedFile};
 use crate::base::panics::caught;
-use crate::parquet::Footer;
+use crate::parquet::{Footer, check_values};
 use crate::storage::{ObjectMeta, ObjectReader, StorageError};
 
 /// A file that is read in both ways: by our own footer, and by the `parquet` crate.
@@ -32,7 +32,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens a staged file. [`IntakeError::Footer`] where it is no Parquet file.
     pub(super) fn open(staged: &StagedFile) -> Result<Opened, IntakeError> {
-        Opened::of(&staged.name, &staged.file, staged.size)
+        Opened::of(&staged.name, &staged.bytes.open()?, staged.size)
     }
 
     /// Opens any file, which messages call `name`.
@@ -67,6 +67,71 @@ impl Opened {
             footer,
             metadata: Arc::new(metadata),
         })
+    }
+
+    /// Refuses several files that were put one behind the other, as `cat` does. Only the last one's
+    /// footer counts, by which the pages of the first one are read: where these are alike, nothing
+    /// else tells that rows are missing.
+    pub(super) fn check_single(&self) -> Result<(), IntakeError> {
+        const BETWEEN: &[u8] = b"PAR1PAR1";
+        let chunks = self.metadata.row_groups().iter();
+        let ends = chunks.flat_map(|group| group.columns()).flat_map(|chunk| {
+            let (start, length) = chunk.byte_range();
+            let end = |at: Option<i64>, length: Option<i32>| {
+                let length = u64::try_from(length?).ok()?;
+                u64::try_from(at?).ok()?.checked_add(length)
+            };
+            [
+                start.checked_add(length),
+                end(chunk.column_index_offset(), chunk.column_index_length()),
+                end(chunk.offset_index_offset(), chunk.offset_index_length()),
+                end(chunk.bloom_filter_offset(), chunk.bloom_filter_length()),
+            ]
+        });
+        // How long the last file is, up to its footer; so it begins that far in front of it.
+        let Some(end) = ends.flatten().max() else {
+            return Ok(());
+        };
+        let begin = self.footer.data_end().checked_sub(end);
+        let magic = begin.and_then(|begin| begin.checked_sub(4));
+        let Some(magic) = magic.filter(|magic| *magic > 0) else {
+            return Ok(());
+        };
+        let found = self.source.get_bytes(magic, BETWEEN.len());
+        match found.is_ok_and(|found| found == BETWEEN) {
+            false => Ok(()),
+            true => Err(self.damaged(format!(
+                "it is several Parquet files, one behind the other, and the last one begins at {}: \
+                 each has to be a file of its own",
+                magic + 4
+            ))),
+        }
+    }
+
+    /// Looks whether all column chunks have their pages, by the headers of these. A file that was
+    /// shifted, or has a hole, has an end that is well and says nothing of it.
+    pub(super) fn check_pages(&self) -> Result<(), IntakeError> {
+        let groups = self.footer.row_groups_meta();
+        let groups = groups.map_err(|source| IntakeError::Footer {
+            file: self.name.clone(),
+            source,
+        })?;
+        for (group, meta) in groups.iter().enumerate() {
+            for (leaf, chunk) in meta.chunks.iter().enumerate() {
+                let read = |at: u64, length| {
+                    // Chunks were found to lie in the file.
+                    let bytes = self.source.get_bytes(chunk.start + at, length);
+                    bytes.map_err(|error| error.to_string())
+                };
+                check_values(chunk.length, chunk.num_values, read).map_err(|problem| {
+                    let described = self.metadata.row_groups().get(group);
+                    let column = described.and_then(|group| group.columns().get(leaf));
+                    let column = column.map_or_else(String::new, |c| c.column_path().string());
+                    self.damaged(format!("column {column} of row group {group}: {problem}"))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// That the pages of the file are damaged, or cannot be had.

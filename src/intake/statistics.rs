@@ -13,7 +13,7 @@ use super::Target;
 use super::columns::{Column, Part, Shape};
 use super::convert::stored;
 use crate::parquet::{Node, NodeKind, Repetition};
-use crate::schema::{DataType, MappingMode, StructField, StructType};
+use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType};
 
 pub(super) use bounds::big_endian;
 use indexed::Indexed;
@@ -77,12 +77,48 @@ pub(super) fn of_written(
     write(target, metadata, leaves)
 }
 
+/// Whether the column chunks say too little of a column that the table is clustered by, of which
+/// more could be said.
+pub(super) fn lacks_clustering(
+    target: &Target<'_>,
+    metadata: &ParquetMetaData,
+    columns: &[Column<'_>],
+) -> bool {
+    if target.clustering.is_empty() {
+        return false;
+    }
+    let mapping = target.shape.mapping;
+    let mut leaves = Vec::new();
+    for column in columns {
+        collect(column, mapping, &[], true, &mut leaves);
+    }
+    let rows = metadata.file_metadata().num_rows();
+    let mut leaves = leaves.iter();
+    leaves.any(|leaf| match (&leaf.place, &leaf.data_type) {
+        (Place::Leaf(_), DataType::Primitive(PrimitiveType::Boolean | PrimitiveType::Binary)) => {
+            false
+        }
+        (Place::Leaf(position), DataType::Primitive(primitive)) => {
+            let found = bounds::of_leaf(metadata, *position, *primitive);
+            let is_null = found.nulls == u64::try_from(rows).ok();
+            let is_bounded = found.least.is_some() && found.greatest.is_some();
+            target.clustering.contains(&leaf.path)
+                && (found.nulls.is_none() || !(is_null || is_bounded))
+        }
+        // Nothing can cluster a table by another type.
+        _ => false,
+    })
+}
+
 fn write(target: &Target<'_>, metadata: &ParquetMetaData, leaves: Vec<Leaf>) -> String {
     let indexed = Indexed::of(target);
+    let is_indexed = |number: usize, path: &[String]| {
+        indexed.has(number, path) || target.clustering.iter().any(|column| path == column)
+    };
     let records = metadata.file_metadata().num_rows();
     let (mut least, mut greatest, mut nulls) = (Tree::default(), Tree::default(), Tree::default());
     for (number, leaf) in leaves.iter().enumerate() {
-        if !indexed.has(number, &leaf.path) {
+        if !is_indexed(number, &leaf.path) {
             continue;
         }
         match (&leaf.place, &leaf.data_type) {

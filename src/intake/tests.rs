@@ -1,5 +1,6 @@
 //! Tests of taking files in, over files that other writers make.
 
+// Other tests use more of it.
 #[allow(dead_code)]
 #[path = "../../tests/support/intake.rs"]
 mod support;
@@ -28,6 +29,18 @@ fn ints(values: impl IntoIterator<Item = impl Into<Option<i32>>>) -> ArrayRef {
 
 fn texts<'a>(values: impl IntoIterator<Item = impl Into<Option<&'a str>>>) -> ArrayRef {
     Arc::new(values.into_iter().map(Into::into).collect::<StringArray>())
+}
+
+/// Makes the values of a file ones that cannot be read; its pages stay where they are.
+fn damage_values(bytes: &mut [u8]) {
+    use crate::parquet::{Footer, testing::MemoryObject};
+    let footer = Footer::read(&MemoryObject::new(bytes.to_vec())).unwrap();
+    for group in footer.row_groups_meta().unwrap() {
+        for chunk in group.chunks {
+            let end = usize::try_from(chunk.start + chunk.length).unwrap();
+            bytes[end - 3..end].fill(0xEE);
+        }
+    }
 }
 
 /// Column metadata with an id and a physical name.

@@ -83,7 +83,7 @@ pub(super) fn fit(
                 return match physical {
                     // Longer values are a wider decimal type to readers.
                     PhysicalType::FixedLenByteArray(17..) => Ok(Fit::Converted),
-                    _ if digits <= decimal_capacity(physical) => Ok(Fit::Exact),
+                    _ if digits <= i32::from(physical.decimal_digits()) => Ok(Fit::Exact),
                     _ => Err("its precision is more than its storage can hold; write it anew"),
                 };
             }
@@ -94,7 +94,7 @@ pub(super) fn fit(
                     .checked_sub(places)
                     .is_some_and(|whole| precision - scale >= whole);
             let is_long_enough = !matches!(physical, PhysicalType::FixedLenByteArray(17..))
-                && precision <= decimal_capacity(physical);
+                && precision <= i32::from(physical.decimal_digits());
             if is_wider && is_decimal && places == scale && is_long_enough {
                 return Ok(Fit::Relabeled);
             }
@@ -246,20 +246,6 @@ fn integer_bits(primitive: PrimitiveType) -> u8 {
 
 fn is_half(physical: PhysicalType, annotation: Annotation) -> bool {
     physical == PhysicalType::FixedLenByteArray(2) && annotation == Annotation::Other("FLOAT16")
-}
-
-/// The most digits a decimal so stored can have.
-fn decimal_capacity(physical: PhysicalType) -> i32 {
-    match physical {
-        PhysicalType::Int32 => 9,
-        PhysicalType::Int64 => 18,
-        PhysicalType::ByteArray => 38,
-        // All bits but the sign.
-        PhysicalType::FixedLenByteArray(length @ 1..=16) => {
-            ((8.0 * f64::from(length) - 1.0) * std::f64::consts::LOG10_2) as i32
-        }
-        _ => 0,
-    }
 }
 
 /// The Arrow type that values of a type have here, between reading and writing.

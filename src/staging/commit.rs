@@ -7,8 +7,8 @@
 //!    copied, and the copies taken in their place.
 //! 2. The files are checked and turned into data files. Nothing outside the transaction's own
 //!    directory has changed so far.
-//! 3. The data files are made durable, and so is a note of which names they will have, and by which
-//!    id the commit file will be known. From here on a kill leaves an attempt to be resolved. A note
+//! 3. The data files are made durable, and so is a note of which names they will have, which
+//!    directories are made for these, and by which id the commit file will be known. From here on a kill leaves an attempt to be resolved. A note
 //!    that is not whole after a power loss is of an attempt that went no further.
 //! 4. The data files get their names in the table, by hard links where these work: the staged files
 //!    stay. The names are durable before the next step, so that no commit file ever names a file
@@ -20,12 +20,16 @@
 //! Who finds an attempt (a mount after a kill) looks for its id in the log from the version on that
 //! it could first become. Found, it is committed. Not found, it never will be: the process that
 //! could have written it is gone, which the lock on the directory proves. Then the names of step 4
-//! are taken back, which no version can mention because they hold the attempt's own id. Until that
+//! are taken back, which no version can mention because they hold the attempt's own id, and the
+//! directories that were not there before, as far as nothing else is in them by now. Until that
 //! is done, nobody can change the staged files, which may be a version's under other names.
 //!
 //! An error of an fsync is told once: the next one of the same file says that all is well, although
-//! what could not be written then never will be. So a staged file that the disk would not take is
-//! not fsynced again, but copied.
+//! what could not be written then never will be, and as long as the machine runs, reading shows what
+//! was to be written. So a staged file that the disk would not take, be it at an fsync of its own or
+//! at a commit, is not fsynced again, but copied. That is noted on the disk, for the pages outlive the
+//! process. Of a commit that was killed during step 3, nobody knows what its fsyncs were told: after
+//! the last one it notes that none failed, and where that note is missing all files are copied.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,21 +44,27 @@ use super::marker::{CommitRequest, MARKER, MARKER_MAX, Mode};
 use super::plan::Plan;
 use super::record::{Attempt, Outcome, State};
 use super::scan::{Staged, scan};
+use super::scratch::{Named, Scratch};
 use super::transaction::Transaction;
-use super::{StagingError, plan};
+use super::{StagingError, clustering, plan};
 use crate::base::Version;
 use crate::base::clock::now_ms;
-use crate::intake::{self, Content, DataFile, SchemaChange, StagedFile, Target, evolve};
+use crate::intake::{
+    self, Content, DataFile, SchemaChange, StagedBytes, StagedFile, Target, evolve,
+};
 use crate::log::actions::{Metadata, Protocol, SetTransaction};
 use crate::log::write::AddFile;
 use crate::protocol::check_writable;
 use crate::schema::{HIVE_DEFAULT_PARTITION, MappingMode, escape_hive};
 use crate::snapshot::{Generation, Snapshot, TableShape};
-use crate::storage::{Location, Publisher, SpoolFile, StorageError};
+use crate::storage::{Location, Publisher, StorageError};
 use crate::txn::{self, CommitOutcome, Operation, Proposal};
 
 /// The longest name that a directory or a file can have, bytes.
 const NAME_MAX: usize = 255;
+
+/// How many files that were made are kept open until they are published.
+const HELD_MAX: usize = 256;
 
 /// The table as it will be after the commit.
 struct Definition {
@@ -103,23 +113,42 @@ impl Transaction {
         if staged.is_empty() {
             plan.check_without_files()?;
         }
-        let (files, copies) = self.opened(&staged)?;
+        let (files, is_copy) = self.looked_up(&staged)?;
         let definition = self.definition(&base, &request, &files)?;
         let shape = match &definition.shape {
             Some(shape) => shape,
             None => base.readable()?,
         };
         let rules = check_writable(&definition.protocol, &definition.metadata, &shape.schema)?;
+        let clustering = match rules.clustering {
+            true => clustering::columns(&base)?,
+            false => Vec::new(),
+        };
+        if definition.changed {
+            clustering::check_kept(&clustering, base.readable()?, shape)?;
+        }
         let target = Target {
             protocol: &definition.protocol,
             metadata: &definition.metadata,
             shape,
             rules: &rules,
+            clustering: &clustering,
             now: now_ms(),
         };
-        let scratch = super::scratch::Scratch(&self.directory);
-        let accepted = in_parallel(&files, |file| intake::accept(&target, file, &scratch))?;
-        check_unchanged(&staged, &files, &copies)?;
+        let scratch = Scratch(&self.directory);
+        let held = AtomicUsize::new(0);
+        let accepted = in_parallel(&files, |file| {
+            let mut parts = intake::accept(&target, file, &scratch)?;
+            for part in &mut parts {
+                if let Content::Made(made) = &mut part.content
+                    && held.fetch_add(1, Ordering::Relaxed) >= HELD_MAX
+                {
+                    made.close()?;
+                }
+            }
+            Ok::<_, StagingError>(parts)
+        })?;
+        check_unchanged(&staged, &files, &is_copy)?;
 
         let id = Uuid::new_v4();
         let mut data_files: Vec<Publishable<'_>> = Vec::new();
@@ -162,18 +191,25 @@ impl Transaction {
     ) -> Result<Version, StagingError> {
         let root = generation.roots().table().root().to_owned();
         let publisher = Publisher::open(Path::new(&root), self.directory.default_mode())?;
+        let paths = || data_files.iter().map(|file| file.path.as_str());
+        let directories = publisher.missing_directories(paths());
         let attempt = Attempt {
             id: proposal.id,
             from: proposal.read_version.map_or(0, |version| version + 1),
-            files: data_files.iter().map(|file| file.path.clone()).collect(),
+            files: paths().map(str::to_owned).collect(),
+            directories: directories.clone(),
         };
+        // Before the first fsync, whose error nobody else is told.
+        self.announce_attempt(&attempt)
+            .inspect_err(|_| self.attempt_is_over(Ok(())))?;
         // Both have to be durable before a data file gets its name: they may wait for the disk side
         // by side.
         std::thread::scope(|scope| {
             let prepare = || {
                 in_parallel(data_files, |file| {
-                    let prepared = publisher.prepare(file.source(), modified);
-                    prepared.inspect_err(|_| self.note_unwritten(file.source()))
+                    let source = file.source()?;
+                    let prepared = publisher.prepare(&source, modified);
+                    prepared.inspect_err(|_| self.note_unwritten(&source))
                 })
             };
             let builder = std::thread::Builder::new().name("prepare".to_owned());
@@ -188,9 +224,10 @@ impl Transaction {
             begun.and(prepared.map(drop).map_err(StagingError::from))
         })
         .inspect_err(|_| self.attempt_is_over(Ok(())))?;
-        let withdraw = || publisher.withdraw(data_files.iter().map(|file| file.path.as_str()));
+        self.note_prepared(proposal.id);
+        let withdraw = || publisher.withdraw(paths(), &directories);
         let published = in_parallel(data_files, |file| {
-            publisher.publish(file.source(), &file.path, modified)
+            publisher.publish(&*file.source()?, &file.path, modified)
         })
         .and_then(|_| publisher.make_durable());
         if let Err(error) = published {
@@ -204,11 +241,13 @@ impl Transaction {
         };
         let failure = match outcome {
             Ok(CommitOutcome::Committed { version }) => {
-                for file in data_files {
-                    if let Err(error) = publisher.own(file.source()) {
+                let _: Result<_, StorageError> = in_parallel(data_files, |file| {
+                    let owned = file.source().and_then(|source| publisher.own(&source));
+                    if let Err(error) = owned {
                         tracing::debug!(%error, "a data file keeps the owner it has");
                     }
-                }
+                    Ok(())
+                });
                 self.succeed(version, Some(proposal.id));
                 return Ok(version);
             }
@@ -287,7 +326,8 @@ impl Transaction {
             }
             is_ours
         };
-        publisher.withdraw(attempt.files.iter().map(String::as_str).filter(is_ours))?;
+        let files = attempt.files.iter().map(String::as_str).filter(is_ours);
+        publisher.withdraw(files, &attempt.directories)?;
         self.directory.clear_scratch()?;
         self.attempt_is_over(Ok(()));
         Ok(None)
@@ -298,6 +338,15 @@ impl Transaction {
         let content = match self.directory.read_file(MARKER, MARKER_MAX) {
             Ok(content) => content,
             Err(error) if error.is_not_found() => return Err(StagingError::NoMarker),
+            Err(StorageError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::FileTooLarge =>
+            {
+                return Err(StagingError::BadMarker {
+                    problem: format!(
+                        "it is longer than {MARKER_MAX} bytes; expected nothing, or one JSON object"
+                    ),
+                });
+            }
             Err(error) => return Err(error.into()),
         };
         CommitRequest::parse(&content).map_err(|problem| StagingError::BadMarker { problem })
@@ -352,21 +401,22 @@ impl Transaction {
         }
     }
 
-    /// The staged files, open; and the copies that stand for those which somebody may still write
-    /// to.
-    fn opened(
-        &self,
-        staged: &[Staged],
-    ) -> Result<(Vec<StagedFile>, Vec<Option<SpoolFile>>), StagingError> {
+    /// The staged files, or copies that stand for those which somebody may still write to; and which
+    /// of them are copies.
+    fn looked_up(&self, staged: &[Staged]) -> Result<(Vec<StagedFile>, Vec<bool>), StagingError> {
         let inodes: Vec<u64> = staged.iter().map(|file| file.entry.inode).collect();
         let written = self.still_written(&inodes);
         let mut files = Vec::with_capacity(staged.len());
-        let mut copies = Vec::with_capacity(staged.len());
+        let mut is_copy = Vec::with_capacity(staged.len());
         for Staged { entry, directories } in staged {
-            let mut file = self.directory.open_file(&entry.path)?;
-            let mut copy = None;
+            let mut bytes: Arc<dyn StagedBytes> = Arc::new(Named {
+                directory: self.directory.clone(),
+                entry: entry.clone(),
+            });
+            let mut file = bytes.open()?;
             let is_unwritten = self.is_unwritten(entry.inode);
-            if is_unwritten || written.contains(&entry.inode) {
+            let is_copied = is_unwritten || written.contains(&entry.inode);
+            if is_copied {
                 tracing::info!(
                     file = entry.path,
                     is_unwritten,
@@ -374,18 +424,18 @@ impl Transaction {
                      copied; what it holds now is committed"
                 );
                 let made = self.directory.copy_to_scratch(&file, !is_unwritten)?;
-                file = io(&entry.path, "open", made.file().try_clone())?;
-                copy = Some(made);
+                file = made.open()?;
+                bytes = Arc::new(made);
             }
             files.push(StagedFile {
                 name: entry.path.clone(),
                 size: io(&entry.path, "stat", file.metadata())?.len(),
-                file: Arc::new(file),
+                bytes,
                 directories: directories.clone(),
             });
-            copies.push(copy);
+            is_copy.push(is_copied);
         }
-        Ok((files, copies))
+        Ok((files, is_copy))
     }
 
     /// Protocol and metadata as they will be.
@@ -451,10 +501,10 @@ struct Publishable<'a> {
 }
 
 impl Publishable<'_> {
-    fn source(&self) -> &File {
+    fn source(&self) -> Result<Arc<File>, StorageError> {
         match &self.part.content {
-            Content::AsStaged => &self.file.file,
-            Content::Made(made) => made.file(),
+            Content::AsStaged => self.file.bytes.open(),
+            Content::Made(made) => made.open(),
         }
     }
 
@@ -511,11 +561,16 @@ fn data_path(
 fn check_unchanged(
     staged: &[Staged],
     files: &[StagedFile],
-    copies: &[Option<SpoolFile>],
+    is_copy: &[bool],
 ) -> Result<(), StagingError> {
-    for ((staged, file), copy) in staged.iter().zip(files).zip(copies) {
-        let is_still = || io(&file.name, "stat", staged.entry.is_still(&file.file));
-        if copy.is_none() && !is_still()? {
+    for ((staged, file), is_copy) in staged.iter().zip(files).zip(is_copy) {
+        if !is_copy
+            && !io(
+                &file.name,
+                "stat",
+                staged.entry.is_still(&*file.bytes.open()?),
+            )?
+        {
             return Err(StagingError::Changed {
                 file: file.name.clone(),
             });

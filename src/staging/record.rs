@@ -1,10 +1,13 @@
 //! What the disk knows of a transaction: enough to go on after a kill at any moment.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::base::Version;
 use crate::base::clock::TimestampMs;
+use crate::intake::Demand;
 
 /// The form of records. Another number is another release's.
 const FORM: u32 = 1;
@@ -24,6 +27,10 @@ pub(super) struct Record {
     pub read_version: Version,
     /// How far it has come.
     pub state: State,
+    /// The inode numbers of files that could not be fsynced: what was to be written then never will
+    /// be, and the next fsync says that all is well.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unwritten: BTreeSet<u64>,
 }
 
 /// How far a transaction has come.
@@ -65,6 +72,9 @@ pub(super) struct Attempt {
     pub from: Version,
     /// The names that its data files get below the table root.
     pub files: Vec<String>,
+    /// The directories that are made for them, each before those in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
 }
 
 /// That a commit has succeeded.
@@ -77,6 +87,26 @@ pub(super) struct Outcome {
     pub version: Version,
     /// Since when, milliseconds since the epoch.
     pub at: TimestampMs,
+}
+
+/// In the place of an [`Outcome`]: that the files of an attempt have all been fsynced, and none of
+/// them failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Prepared {
+    /// The attempt.
+    pub prepared: Uuid,
+}
+
+impl Prepared {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers are JSON")
+    }
+
+    /// Whether the note of an outcome says so of an attempt.
+    pub(super) fn is_noted(attempt: Uuid, outcome: Option<&[u8]>) -> bool {
+        let note = outcome.and_then(|note| serde_json::from_slice(note).ok());
+        note == Some(Prepared { prepared: attempt })
+    }
 }
 
 impl Outcome {
@@ -132,6 +162,12 @@ pub(super) struct Failure {
     /// The column that is to blame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// The row of the file that is to blame, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u64>,
+    /// What the table demands of rows that is not so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Demand>,
 }
 
 impl Record {
@@ -148,6 +184,7 @@ impl Record {
             begun,
             read_version,
             state: State::Open,
+            unwritten: BTreeSet::new(),
         }
     }
 
@@ -176,6 +213,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intake::DemandKind;
 
     #[test]
     fn every_state_survives_the_disk() {
@@ -183,6 +221,7 @@ mod tests {
             id: Uuid::from_u128(7),
             from: 4,
             files: vec!["p=a/part-00000.parquet".into()],
+            directories: vec!["p=a".into()],
         };
         let failure = Failure {
             name: "ConcurrentAppend".into(),
@@ -190,6 +229,13 @@ mod tests {
             errno: 116,
             file: None,
             column: Some("a.b".into()),
+            row: Some(3),
+            constraint: Some(Demand {
+                kind: DemandKind::Check,
+                name: "positive".into(),
+                expression: "a.b > 0".into(),
+                columns: vec!["a".into()],
+            }),
         };
         for state in [
             State::Open,
@@ -203,6 +249,7 @@ mod tests {
         ] {
             let mut record = Record::new("b1", "table", 3, 1_700_000_000_000);
             record.state = state;
+            record.unwritten.insert(5);
             assert_eq!(Record::parse(&record.to_bytes()), Ok(record));
         }
     }

@@ -27,18 +27,24 @@ pub(super) fn scan(
     let enter = |path: &str, kind| !is_ignored(last(path), kind, partition_columns);
     let mut found = Vec::new();
     for entry in directory.walk(&enter)? {
-        match entry.kind {
-            EntryKind::File => found.push(staged(entry)?),
-            // What is below it was walked; a directory without anything says nothing.
-            EntryKind::Directory => {}
-            EntryKind::Other => {
-                return Err(StagingError::NotADataFile {
-                    file: entry.path,
-                    problem: "is no regular file: stage the files themselves, or remove it"
-                        .to_owned(),
-                });
+        let problem = match entry.kind {
+            EntryKind::File => {
+                found.push(staged(entry)?);
+                continue;
             }
-        }
+            // What is below it was walked; a directory without anything says nothing.
+            EntryKind::Directory => continue,
+            EntryKind::Other => "is no regular file: stage the files themselves, or remove it",
+            EntryKind::Misnamed => "has a name that is not UTF-8: rename it, or remove it",
+            EntryKind::TooDeep => {
+                "lies deeper than any directory of partitions: move what is in it to the top, or to \
+                 the directory of its partition"
+            }
+        };
+        return Err(StagingError::NotADataFile {
+            file: entry.path,
+            problem: problem.to_owned(),
+        });
     }
     Ok(found)
 }
@@ -76,7 +82,7 @@ fn staged(entry: WalkedEntry) -> Result<Staged, StagingError> {
 /// Whether a name is left out, with all below it.
 fn is_ignored(name: &str, kind: EntryKind, partition_columns: &[String]) -> bool {
     if name.starts_with(['.', '_']) {
-        let is_partition = kind == EntryKind::Directory
+        let is_partition = kind != EntryKind::File
             && name.split_once('=').is_some_and(|(column, _)| {
                 let column = unescape_hive(column);
                 (partition_columns.iter()).any(|known| known.eq_ignore_ascii_case(&column))
@@ -130,6 +136,8 @@ mod tests {
             ("x.parquet.tmp", EntryKind::File, true),
             (".x.parquet.a1B2c3", EntryKind::File, true),
             ("_p=1", EntryKind::Directory, false),
+            ("_p=\u{FFFD}", EntryKind::Misnamed, false),
+            (".x.\u{FFFD}.a1B2c3", EntryKind::Misnamed, true),
             ("_q=1", EntryKind::Directory, true),
             ("_p=1", EntryKind::File, true),
             ("x.parquet", EntryKind::File, false),

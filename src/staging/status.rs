@@ -91,17 +91,44 @@ impl StagingError {
         name.to_owned()
     }
 
-    /// The staged file and the column that are to blame, where there are such.
-    pub(super) fn place(&self) -> (Option<String>, Option<String>) {
+    /// What is remembered of it, and told by `.status`.
+    pub(super) fn to_failure(&self, errno: i32) -> Failure {
+        let mut failure = Failure {
+            name: self.delta_name(),
+            message: with_sources(self),
+            errno,
+            file: None,
+            column: None,
+            row: None,
+            constraint: None,
+        };
         match self {
-            StagingError::Intake(error) => (
-                error.file().map(str::to_owned),
-                error.column().map(str::to_owned),
-            ),
-            StagingError::NotADataFile { file, .. } | StagingError::Changed { file } => {
-                (Some(file.clone()), None)
+            StagingError::Intake(error) => {
+                failure.file = error.file().map(str::to_owned);
+                failure.column = error.column().map(str::to_owned);
+                failure.row = error.row();
+                failure.constraint = error.demand();
             }
-            _ => (None, None),
+            StagingError::NotADataFile { file, .. } | StagingError::Changed { file } => {
+                failure.file = Some(file.clone());
+            }
+            _ => {}
         }
+        failure
     }
+}
+
+/// An error with what is below it.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        // Transparent errors say the same again.
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
 }

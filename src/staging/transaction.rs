@@ -1,6 +1,6 @@
 //! One transaction: the directory of its files, and whether they may be changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
+use uuid::Uuid;
 
-use super::record::{Attempt, Failure, Outcome, Record, State};
+use super::leaving::Leaving;
+use super::record::{Attempt, Failure, Outcome, Prepared, Record, State};
 use super::status::status;
 use super::{Shared, StagingError};
 use crate::base::Version;
@@ -18,8 +20,9 @@ use crate::base::clock::monotonic;
 use crate::storage::posix::Directory;
 use crate::storage::{SpoolDirectory, StorageError};
 
-/// How long a commit waits for files to be closed for good that were closed a moment ago: the
-/// kernel tells of that only after `close` has returned.
+/// How long a commit waits for files to be closed for good that were closed a moment ago, because
+/// they are to be committed, or because they were removed and the disk is full: the kernel tells of a
+/// `close` only after it has returned.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// A directory of `@staging`.
@@ -29,7 +32,7 @@ const CLOSING: Duration = Duration::from_millis(500);
 /// so: [`Transaction::note_writer`] tells of the files that may get some.
 pub struct Transaction {
     pub(super) shared: Arc<Shared>,
-    pub(super) directory: SpoolDirectory,
+    pub(super) directory: Arc<SpoolDirectory>,
     files: Directory,
     /// The number of the table's generation that it was begun for.
     pub(super) generation: u64,
@@ -40,8 +43,6 @@ pub struct Transaction {
     committing: AtomicBool,
     writers: Mutex<HashMap<u64, usize>>,
     writer_gone: Condvar,
-    /// The inodes of files that could not be fsynced.
-    unwritten: Mutex<HashSet<u64>>,
 }
 
 /// Keeps a commit waiting while something is changed.
@@ -67,7 +68,7 @@ impl Transaction {
         Transaction {
             shared,
             files,
-            directory,
+            directory: Arc::new(directory),
             generation,
             record: Mutex::new(record),
             unresolved: Mutex::new(None),
@@ -75,7 +76,6 @@ impl Transaction {
             committing: AtomicBool::new(false),
             writers: Mutex::default(),
             writer_gone: Condvar::new(),
-            unwritten: Mutex::default(),
         }
     }
 
@@ -150,16 +150,51 @@ impl Transaction {
         self.writer_gone.notify_all();
     }
 
-    /// Notes that a file could not be fsynced. It is not to be believed when that works later.
-    pub(super) fn note_unwritten(&self, file: &File) {
-        if let Ok(metadata) = file.metadata() {
-            self.unwritten.lock().insert(metadata.ino());
+    /// The removed files that are still open.
+    pub(crate) fn leaving(&self) -> &Leaving {
+        &self.shared.leaving
+    }
+
+    /// Whether a staged file may be a data file of the table too, under another name that it has or
+    /// had there.
+    pub(crate) fn may_be_in_the_table(&self) -> bool {
+        let is_published = match self.record.lock().state {
+            State::Committed { .. } | State::Committing { .. } => true,
+            State::Open | State::Failed { .. } => false,
+        };
+        let generation = self.shared.table.current();
+        is_published
+            && self
+                .directory
+                .may_link_to(generation.roots().table().root())
+    }
+
+    /// Notes that a file could not be fsynced, for mounts to come too: the pages that could not be
+    /// written outlive this process. It is not to be believed when an fsync works later.
+    pub(crate) fn note_unwritten(&self, file: &File) {
+        let Ok(metadata) = file.metadata() else {
+            return;
+        };
+        let mut record = self.record.lock();
+        if !record.unwritten.insert(metadata.ino()) {
+            return;
+        }
+        let mut noted = record.clone();
+        if matches!(noted.state, State::Committing { .. }) {
+            // The note of the attempt tells that.
+            noted.state = State::Open;
+        }
+        if let Err(error) = self.directory.set_record(&noted.to_bytes()) {
+            tracing::warn!(
+                %error,
+                "that the disk did not take a staged file could not be noted on disk"
+            );
         }
     }
 
     /// Whether [`Transaction::note_unwritten`] was told of a file.
     pub(super) fn is_unwritten(&self, inode: u64) -> bool {
-        self.unwritten.lock().contains(&inode)
+        self.record.lock().unwritten.contains(&inode)
     }
 
     /// Those of `inodes` that stay open for writing, after a moment for closes under way.
@@ -201,7 +236,15 @@ impl Transaction {
             return Ok(version);
         }
         self.committing.store(true, Ordering::Relaxed);
-        let result = self.commit_alone();
+        let left = self.shared.leaving.count();
+        let mut result = self.commit_alone();
+        if let Err(error) = &result
+            && (self.shared.options.errno_of)(error) == libc::ENOSPC
+            && self.shared.leaving.wait(left, CLOSING)
+        {
+            tracing::debug!(%error, "room has become free meanwhile: once more");
+            result = self.commit_alone();
+        }
         if let Err(error) = &result {
             self.note_failure(error);
         }
@@ -212,23 +255,14 @@ impl Transaction {
     /// Remembers a failure, for `.status`, across mounts too. An attempt of which nothing tells how it
     /// went stays in the record, to be looked for.
     fn note_failure(&self, error: &StagingError) {
-        let (file, column) = error.place();
-        let failure = Failure {
-            name: error.delta_name(),
-            message: with_sources(error),
-            errno: (self.shared.options.errno_of)(error),
-            file,
-            column,
-        };
+        let failure = error.to_failure((self.shared.options.errno_of)(error));
         let mut record = self.record.lock();
         if matches!(record.state, State::Committing { .. }) {
             *self.unresolved.lock() = Some(failure);
             return;
         }
         record.state = State::Failed { failure };
-        let bytes = record.to_bytes();
-        drop(record);
-        if let Err(error) = self.directory.set_record(&bytes) {
+        if let Err(error) = self.directory.set_record(&record.to_bytes()) {
             tracing::warn!(%error, "a failure could not be noted on disk");
         }
     }
@@ -249,11 +283,25 @@ impl Transaction {
         }
     }
 
-    /// Notes an attempt, durably: from here on its outcome has to be looked for.
+    /// Notes an attempt. A kill does not lose that; the power may, until
+    /// [`Transaction::begin_attempt`].
+    pub(super) fn announce_attempt(&self, attempt: &Attempt) -> Result<(), StagingError> {
+        Ok(self.directory.set_attempt(Some(&attempt.to_bytes()))?)
+    }
+
+    /// Makes the note of an attempt durable: from here on its outcome has to be looked for.
     pub(super) fn begin_attempt(&self, attempt: Attempt) -> Result<(), StagingError> {
-        self.directory.set_attempt(Some(&attempt.to_bytes()))?;
+        self.directory.sync_attempt()?;
         self.record.lock().state = State::Committing { attempt };
         Ok(())
+    }
+
+    /// Notes that all files of an attempt have been fsynced.
+    pub(super) fn note_prepared(&self, attempt: Uuid) {
+        let note = Prepared { prepared: attempt };
+        if let Err(error) = self.directory.set_outcome(&note.to_bytes()) {
+            tracing::debug!(%error, "that the data files are durable could not be noted");
+        }
     }
 
     /// Notes what an attempt has come to. Where the note is lost, the log tells the same.
@@ -265,25 +313,11 @@ impl Transaction {
 
     /// Sets the state, on disk first.
     pub(super) fn set_state(&self, state: State) -> Result<(), StagingError> {
-        let mut record = self.record.lock().clone();
-        record.state = state;
-        self.directory.set_record(&record.to_bytes())?;
-        *self.record.lock() = record;
+        let mut record = self.record.lock();
+        let mut next = record.clone();
+        next.state = state;
+        self.directory.set_record(&next.to_bytes())?;
+        *record = next;
         Ok(())
     }
-}
-
-/// An error with what is below it.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        // Transparent errors say the same again.
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
 }

@@ -1,6 +1,7 @@
 //! What is due after a commit, away from those who wait for its answer.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -8,8 +9,15 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 
 use crate::base::Version;
+use crate::base::clock::{TimestampMs, now_ms};
+use crate::log::{LOG_DIR, SIDECAR_DIR};
 use crate::snapshot::Table;
 use crate::snapshot::checkpoint::after_commit;
+use crate::storage::Spool;
+
+/// How long after a temporary file was written nobody is going to give it its name any more,
+/// milliseconds.
+const LEFT_FOR_GOOD: TimestampMs = 24 * 60 * 60 * 1000;
 
 enum Job {
     Committed(Arc<Table>, Version),
@@ -31,7 +39,8 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Has checksum and, where one is due, checkpoint of a version made.
+    /// Has checksum and, where one is due, checkpoint of a version made; after the first one, also
+    /// the log tidied.
     pub(super) fn committed(&self, table: &Arc<Table>, version: Version) {
         let mut running = self.running.lock();
         if running.is_none() {
@@ -76,10 +85,34 @@ impl Drop for Worker {
 }
 
 fn work(jobs: &Receiver<Job>) {
+    let mut tidied = false;
     while let Ok(job) = jobs.recv() {
         match job {
-            Job::Committed(table, version) => make(&table, version),
+            Job::Committed(table, version) => {
+                make(&table, version);
+                if !std::mem::replace(&mut tidied, true) {
+                    tidy(&table);
+                }
+            }
             Job::Settle(answer) => drop(answer.send(())),
+        }
+    }
+}
+
+/// Removes what writers of this program left in the log that were killed: temporary files, where the
+/// file system has to give these names. Readers ignore them, and nobody else removes them.
+fn tidy(table: &Table) {
+    let generation = table.current();
+    let root = Path::new(generation.roots().table().root());
+    for directory in [LOG_DIR, SIDECAR_DIR] {
+        let tidied = Spool::open(root, directory).and_then(|opened| match opened {
+            Some(opened) => opened.remove_leftovers(now_ms() - LEFT_FOR_GOOD),
+            None => Ok(0),
+        });
+        match tidied {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(directory, count, "removed what killed writers had left"),
+            Err(error) => tracing::debug!(directory, %error, "what killed writers left stays"),
         }
     }
 }

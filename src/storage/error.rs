@@ -32,7 +32,16 @@ pub enum StorageError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A table argument or an option that names no store.
+    /// An option that no object store has.
+    #[error(
+        "no object store has an option {option:?}; expected a configuration key of the object_store \
+         crate, such as aws_region, azure_storage_account_name, google_service_account"
+    )]
+    UnknownOption {
+        /// The key that was given.
+        option: String,
+    },
+    /// A table argument that names no store.
     #[error("{found:?} is not a table location: {expected}")]
     InvalidLocation {
         /// What was given.

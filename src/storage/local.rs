@@ -261,15 +261,13 @@ impl Store for LocalStore {
     }
 
     fn capacity(&self) -> Option<Capacity> {
-        let space = fs::fstatvfs(self.root.fd()).ok()?;
-        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
-        Some(Capacity {
-            total: bytes(space.f_blocks),
-            free: bytes(space.f_bfree),
-            available: bytes(space.f_bavail),
-            files: space.f_files,
-            files_free: space.f_ffree,
-        })
+        Some(Capacity::of(&fs::fstatvfs(self.root.fd()).ok()?))
+    }
+
+    fn nameless(&self) -> std::io::Result<std::fs::File> {
+        let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = fs::Mode::from_raw_mode(0o600);
+        Ok(fs::openat(self.root.fd(), ".", flags, mode)?.into())
     }
 
     fn successor(&self) -> Result<Option<Arc<dyn Store>>, StorageError> {

@@ -30,8 +30,8 @@ pub struct StoreOptions {
 /// [`StorageError::NotFound`]; whether anything is at a remote one shows when it is used. A
 /// trailing slash makes no difference. The path of a URL is percent-decoded, a plain path is not.
 ///
-/// A URL with a scheme that is none of these, and an option that no object store knows, is
-/// [`StorageError::InvalidLocation`]. The environment's `AWS_*`, `AZURE_*` and `GOOGLE_*` variables
+/// A URL with a scheme that is none of these is [`StorageError::InvalidLocation`], an option that no
+/// object store knows [`StorageError::UnknownOption`]. The environment's `AWS_*`, `AZURE_*` and `GOOGLE_*` variables
 /// configure their stores as their makers' tools have it; `options` win over them.
 ///
 /// All `memory:` URLs of a process name places in one store, which is empty at first.

@@ -267,7 +267,8 @@ fn is_refusal(error: &StorageError) -> bool {
     match error {
         StorageError::Unsupported { .. }
         | StorageError::Outside { .. }
-        | StorageError::InvalidLocation { .. } => true,
+        | StorageError::InvalidLocation { .. }
+        | StorageError::UnknownOption { .. } => true,
         StorageError::NotFound { .. }
         | StorageError::PermissionDenied { .. }
         | StorageError::Full { .. }
@@ -284,6 +285,7 @@ fn is_final(store: &dyn Store, error: &StorageError) -> bool {
         StorageError::Unsupported { .. }
         | StorageError::Outside { .. }
         | StorageError::InvalidLocation { .. }
+        | StorageError::UnknownOption { .. }
         | StorageError::NotFound { .. }
         | StorageError::PermissionDenied { .. }
         | StorageError::Full { .. } => true,

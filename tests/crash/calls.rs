@@ -35,6 +35,8 @@ pub struct Call {
     pub kind: Kind,
     /// The file it is about, as far as the name goes.
     pub path: PathBuf,
+    /// Whether it makes a file without a name.
+    pub is_unnamed: bool,
 }
 
 impl std::fmt::Display for Call {
@@ -43,8 +45,11 @@ impl std::fmt::Display for Call {
     }
 }
 
-/// The `O_CREAT` and `O_TRUNC` calls among those that open.
-const OPEN_CHANGES: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64;
+/// Of `O_TMPFILE`, what is not `O_DIRECTORY`.
+const UNNAMED: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
+
+/// The calls among those that open which make a file, with a name or without, or cut one off.
+const OPEN_CHANGES: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64 | UNNAMED;
 
 /// `FICLONE` and `FICLONERANGE`; other requests of ioctl change nothing that tests look at.
 const CLONES: [u64; 2] = [0x4004_9409, 0x4020_940d];
@@ -55,10 +60,14 @@ impl Call {
     pub fn of(tid: libc::pid_t, number: u64, arguments: &[u64; 6]) -> Option<Call> {
         let (name, kind, place) = known(number.try_into().ok()?)?;
         let memory = Memory::of(tid);
+        let flags = match name {
+            "openat" => arguments[2],
+            "openat2" => memory.word(arguments[2])?,
+            "open" => arguments[1],
+            _ => 0,
+        };
         let kind = match name {
-            "openat" if arguments[2] & OPEN_CHANGES != 0 => Kind::Change,
-            "openat2" if memory.word(arguments[2])? & OPEN_CHANGES != 0 => Kind::Change,
-            "open" if arguments[1] & OPEN_CHANGES != 0 => Kind::Change,
+            _ if flags & OPEN_CHANGES != 0 => Kind::Change,
             "ioctl" if !CLONES.contains(&arguments[1]) => return None,
             _ => kind,
         };
@@ -72,7 +81,12 @@ impl Call {
                 path => opened(tid, arguments[fd])?.join(path),
             },
         };
-        Some(Call { name, kind, path })
+        Some(Call {
+            name,
+            kind,
+            path,
+            is_unnamed: flags & UNNAMED != 0,
+        })
     }
 
     /// Whether it makes something durable, or changes something.

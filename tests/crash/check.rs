@@ -16,6 +16,20 @@ use crate::worker::Answer;
 /// Committed whole or absent; the staged files intact; and a retry lands once. `answers` are those
 /// of whoever has committed.
 pub fn after_commit(template: &Template, root: &Path, answers: &[Answer]) {
+    after_commit_left(template, root, answers, Left::Nothing);
+}
+
+/// What else a commit that came to nothing may have left, once another mount has taken it over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing.
+    Nothing,
+    /// Directories without anything in them, which the disk would not let go.
+    Directories,
+}
+
+/// [`after_commit`], with more or less tidiness.
+pub fn after_commit_left(template: &Template, root: &Path, answers: &[Answer], left: Left) {
     let mode = &template.mode;
     let found = Found::read(template, root);
     let version = match found.is_in {
@@ -53,6 +67,10 @@ pub fn after_commit(template: &Template, root: &Path, answers: &[Answer]) {
         Log::read(root).named(),
         "data files and the log"
     );
+
+    if left == Left::Nothing {
+        assert_eq!(empty_directories(root), [""; 0], "made for data files");
+    }
 
     // The retry.
     let expected = match mode.makes_version {
@@ -143,6 +161,32 @@ fn check_removed(template: &Template, root: &Path, area: Staging) {
     area.remove(NAME.as_ref()).expect("it is empty");
     assert_eq!(area::directories(root), 0);
     Found::read(template, root);
+}
+
+/// The directories below the root in which there is nothing, but those of the log and the staging
+/// area.
+fn empty_directories(root: &Path) -> Vec<String> {
+    let mut empty = Vec::new();
+    let mut next = vec![root.to_owned()];
+    while let Some(directory) = next.pop() {
+        let rows = std::fs::read_dir(&directory).expect("can be listed");
+        let paths: Vec<_> = rows.map(|row| row.expect("a row").path()).collect();
+        if paths.is_empty() {
+            empty.push(directory.display().to_string());
+        }
+        let below = (paths.into_iter()).filter(|path| {
+            path.is_dir() && !path.ends_with("_deltafs") && !path.ends_with("_delta_log")
+        });
+        next.extend(below);
+    }
+    empty
+}
+
+/// The directories in which there are data files.
+pub fn directories_of_data(root: &Path) -> BTreeSet<String> {
+    let paths = on_disk(root).into_iter();
+    let directories = paths.filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned()));
+    directories.collect()
 }
 
 /// The data files below the root, whoever made them.

@@ -139,6 +139,91 @@ fn what_is_in_doubt_is_looked_for() {
     });
 }
 
+fn is_fsync_of_staged(call: &Call) -> bool {
+    call.name == "fsync" && call.path.ends_with("files/x.parquet")
+}
+
+/// Commits in a process of its own what another one has left, and says whether it takes the staged
+/// file for one that an fsync makes durable.
+fn is_believed(template: &Template, site: &Site) -> bool {
+    let trace = site.run(Job::Once, Plan::COUNT, None);
+    site.checked(&trace, || {
+        assert_eq!(site.answers().last(), Some(&Answer::Done(Some(3))));
+        check::after_commit(template, site.root(), &[]);
+    });
+    trace.calls.iter().any(is_fsync_of_staged)
+}
+
+/// What could not be written stays in the page cache, so that reading shows it, and the error has
+/// been told: another process must not be deceived.
+#[test]
+fn a_file_that_the_disk_did_not_take_is_not_believed_after_a_kill_either() {
+    let template = Template::new(mode("append"));
+    let site = || Site::copy_of(&template.root());
+    let counted = site().run(Job::Commit, Plan::COUNT, None);
+    let at = |is_it: &dyn Fn(&Call) -> bool| {
+        let found = counted.calls.iter().position(is_it);
+        found.expect("it makes this call") + 1
+    };
+    assert!(is_believed(&template, &site()), "nothing went wrong");
+
+    // The commit was told, and ends.
+    let failed = site();
+    let plan = Plan::new(Fault::Fail(libc::EIO), at(&is_fsync_of_staged));
+    let trace = failed.run(Job::Once, plan, None);
+    assert!(trace.struck.as_ref().is_some_and(is_fsync_of_staged));
+    assert!(!is_believed(&template, &failed));
+
+    // A program was told, by its own fsync.
+    let synced = site();
+    let trace = synced.run(Job::Sync, Plan::new(Fault::Fail(libc::EIO), 1), None);
+    assert!(trace.struck.as_ref().is_some_and(is_fsync_of_staged));
+    assert!(!is_believed(&template, &synced));
+
+    // The commit was killed, so that nobody was told.
+    let killed = site();
+    killed.run(
+        Job::Commit,
+        Plan::new(Fault::Kill, at(&is_fsync_of_staged)),
+        None,
+    );
+    assert!(!is_believed(&template, &killed));
+
+    // It was killed later.
+    let is_link = |call: &Call| call.name == "linkat" && !call.path.to_string_lossy().contains('_');
+    let killed = site();
+    killed.run(Job::Commit, Plan::new(Fault::Kill, at(&is_link)), None);
+    assert!(is_believed(&template, &killed));
+}
+
+/// Who staged a file must not be able to change it once it is a version's, whatever a loss of power
+/// takes.
+#[test]
+fn a_data_file_is_durably_the_tables() {
+    if !Site::may_mount() {
+        return;
+    }
+    let template = Template::new(mode("append"));
+    let site = Site::copy_of(&template.root());
+    let area = crate::area::take_over(site.root());
+    let staged = crate::rig::get(&area, crate::mode::NAME)
+        .expect("it was begun")
+        .place();
+    drop(area);
+    std::os::unix::fs::chown(staged.join("x.parquet"), Some(12_345), Some(12_345))
+        .expect("this is root");
+    let trace = site.run(Job::Commit, Plan::COUNT, None);
+    let given = trace.calls.iter().position(|call| call.name == "fchown");
+    let given = given.expect("the file is given to the owner of the table");
+    let path = &trace.calls[given].path;
+    let is_synced = |call: &Call| call.name == "fsync" && call.path == *path;
+    let answered = trace.answered.expect("nothing goes wrong");
+    assert!(
+        trace.calls[given..answered].iter().any(is_synced),
+        "{trace:?}"
+    );
+}
+
 #[test]
 fn a_file_that_the_disk_did_not_take_is_not_believed_to_be_there() {
     let template = Template::new(mode("append"));
@@ -148,13 +233,14 @@ fn a_file_that_the_disk_did_not_take_is_not_believed_to_be_there() {
         let site = Site::copy_of(&template.root());
         let plan = Plan::new(Fault::Fail(libc::EIO), at);
         let trace = site.run(Job::Commit, plan, None);
-        let is_it = |call: &Call| call.name == "fsync" && call.path.ends_with("files/x.parquet");
-        if !trace.struck.as_ref().is_some_and(is_it) {
+        if !trace.struck.as_ref().is_some_and(is_fsync_of_staged) {
             continue;
         }
         seen += 1;
         site.checked(&trace, || {
-            let struck = trace.calls.iter().filter(|call| is_it(call)).count();
+            let struck = (trace.calls.iter())
+                .filter(|call| is_fsync_of_staged(call))
+                .count();
             assert_eq!(struck, 1, "a second fsync tells nothing");
             check::after_commit(&template, site.root(), &site.answers());
         });

@@ -16,8 +16,15 @@ use crate::worker::Job;
 /// Places in a mode, unless all are asked for.
 const MOST: usize = 16;
 
-/// Mixtures of what is lost and what is not, at each place.
+/// Mixtures of what is lost and what is not, at each place; `DELTAFS_CRASH_MIXTURES` overrides it.
 const MIXTURES: u64 = 2;
+
+fn mixtures() -> u64 {
+    match std::env::var("DELTAFS_CRASH_MIXTURES") {
+        Ok(text) => text.parse().expect("DELTAFS_CRASH_MIXTURES is a number"),
+        Err(_) => MIXTURES,
+    }
+}
 
 fn forget_commits(name: &str) {
     let template = Template::new(mode(name));
@@ -35,7 +42,7 @@ fn forget_commits(name: &str) {
         site.checked((at, &trace), || {
             check_after(&template, &site, &durable, &mut Fate::Lost);
         });
-        for seed in 0..MIXTURES {
+        for seed in 0..mixtures() {
             let mut dice = fastrand::Rng::with_seed(seed ^ (at as u64) << 8);
             site.checked((at, "seed", seed, &trace), || {
                 check_after(
@@ -75,6 +82,28 @@ fn forget(from: &Path, job: Job, check: impl Fn(&Path, &Site)) {
             left(&durable, &mut Fate::Lost, |root| check(root, &site));
         });
     }
+}
+
+/// Spark fsyncs no directory that it makes.
+#[test]
+fn partitions_whose_directories_somebody_else_has_just_made() {
+    let template = Template::new(mode("partitions"));
+    let made = {
+        let site = Site::copy_of(&template.root());
+        site.run(Job::Commit, Plan::COUNT, None);
+        check::directories_of_data(site.root())
+    };
+    assert!(!made.is_empty());
+    let site = Site::copy_of(&template.root());
+    let mut durable = Durable::of(site.root());
+    for directory in &made {
+        std::fs::create_dir_all(site.root().join(directory)).expect("can be made");
+    }
+    let mut observe = |tid, call: &_, arguments: &_, _| durable.observe(tid, call, arguments);
+    let trace = site.run(Job::Commit, Plan::COUNT, Some(&mut observe));
+    site.checked(&trace, || {
+        check_after(&template, &site, &durable, &mut Fate::Lost);
+    });
 }
 
 #[test]

@@ -45,6 +45,7 @@ mod tracer;
 mod worker;
 
 #[cfg(target_arch = "x86_64")]
+// What it has for the tests of staging alone is not used here.
 #[path = "../staging/rig.rs"]
 #[allow(dead_code)]
 mod rig;

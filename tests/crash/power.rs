@@ -6,14 +6,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use tempfile::TempDir;
 
 use crate::area;
 use crate::case::{Site, Template, chosen};
 use crate::check;
 use crate::mode::mode;
+use crate::support::Disk;
 use crate::tracer::{Fault, Plan};
 use crate::worker::{Answer, Job};
 
@@ -26,92 +24,14 @@ const SHUTDOWN: libc::c_ulong = 0x8004_587d;
 /// That the journal is not to be written first.
 const WITHOUT_LOG: u32 = 2;
 
-/// A file system in a file, mounted.
-struct Disk {
-    directory: TempDir,
-    mounted: bool,
-}
-
-impl Disk {
-    /// Makes one; `None`, and says so, where this machine does not let tests do that.
-    fn new(kind: &str, size: u64, options: &[&str]) -> Option<Disk> {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut disk = Disk {
-            directory,
-            mounted: false,
-        };
-        fs::create_dir(disk.root()).expect("can be made");
-        let image = File::create(disk.image()).expect("can be made");
-        image.set_len(size).expect("sparse");
-        let made = run(Command::new(format!("mkfs.{kind}"))
-            .args(options)
-            .arg(disk.image()))
-        .and_then(|()| disk.mount());
-        if let Err(error) = made {
-            eprintln!("skipped: it needs root, loop devices, and mkfs.{kind}: {error}");
-            return None;
-        }
-        disk.mounted = true;
-        Some(disk)
-    }
-
-    fn image(&self) -> PathBuf {
-        self.directory.path().join("image")
-    }
-
-    /// Where it is mounted.
-    fn root(&self) -> PathBuf {
-        self.directory.path().join("disk")
-    }
-
-    fn mount(&self) -> io::Result<()> {
-        run(Command::new("mount")
-            .args(["-o", "loop"])
-            .args([self.image(), self.root()]))
-    }
-
-    /// Loses what is not on the disk, and mounts it again.
-    fn lose_power(&mut self) {
-        let root = File::open(self.root()).expect("it is mounted");
-        // SAFETY: the request reads one number.
-        let done = unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &WITHOUT_LOG) };
-        assert_eq!(done, 0, "{}", io::Error::last_os_error());
-        drop(root);
-        self.unmount();
-        self.mount().expect("it was mounted before");
-        self.mounted = true;
-    }
-
-    fn unmount(&mut self) {
-        self.mounted = false;
-        // A program that another test starts has, until its exec, what this process has open.
-        let mut tries = 0;
-        while let Err(error) = run(Command::new("umount").arg(self.root())) {
-            tries += 1;
-            assert!(tries < 50, "{error}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        if self.mounted {
-            // Lazily: after a panic something may still be open.
-            let _ = run(Command::new("umount").arg("-l").arg(self.root()));
-        }
-    }
-}
-
-fn run(command: &mut Command) -> io::Result<()> {
-    let output = command.output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!(
-            "{command:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))),
-    }
+/// Loses what is not on the disk, and mounts it again.
+fn lose_power(disk: &mut Disk) {
+    let root = File::open(disk.root()).expect("it is mounted");
+    // SAFETY: the request reads one number.
+    let done = unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &WITHOUT_LOG) };
+    assert_eq!(done, 0, "{}", io::Error::last_os_error());
+    drop(root);
+    disk.remount();
 }
 
 /// A table on the disk, all of it durable.
@@ -134,13 +54,13 @@ fn lose_power_in(kind: &str, size: u64, options: &[&str], name: &str) {
     let site = Site::at(&root);
     let counted = site.run(Job::Commit, Plan::COUNT, None);
     let count = counted.calls.len();
-    disk.lose_power();
+    lose_power(&mut disk);
     site.checked(&counted, || check_after(&template, &site));
     for at in chosen(count, MOST) {
         let root = put(&template, &disk, &at.to_string());
         let site = Site::at(&root);
         let trace = site.run(Job::Commit, Plan::new(Fault::Kill, at), None);
-        disk.lose_power();
+        lose_power(&mut disk);
         site.checked((at, &trace), || check_after(&template, &site));
         remove(&root);
     }

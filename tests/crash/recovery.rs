@@ -1,7 +1,7 @@
 //! Something goes wrong while a mount takes over what a killed one has left.
 
 use crate::case::{Site, Template, chosen};
-use crate::check;
+use crate::check::{self, Left};
 use crate::mode::mode;
 use crate::tracer::{Fault, Plan};
 use crate::worker::Job;
@@ -43,7 +43,11 @@ fn cut_off_twice(name: &str) {
             let site = Site::copy_of(cut_off.root());
             let recovery = site.run(Job::Recover, plan, None);
             site.checked((&commit, plan, &recovery), || {
-                check::after_commit(&template, site.root(), &cut_off.answers());
+                let left = match plan.fault {
+                    Fault::Kill => Left::Nothing,
+                    _ => Left::Directories,
+                };
+                check::after_commit_left(&template, site.root(), &cut_off.answers(), left);
             });
         }
     }

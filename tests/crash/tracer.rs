@@ -49,6 +49,8 @@ pub struct Plan {
     pub reads: bool,
     /// Whether calls count from the first, for a program that raises no signal.
     pub at_once: bool,
+    /// Whether the file system says that it has no files without names.
+    pub by_name: bool,
 }
 
 impl Plan {
@@ -62,6 +64,15 @@ impl Plan {
             at,
             reads: false,
             at_once: false,
+            by_name: false,
+        }
+    }
+
+    /// On a file system without files without names.
+    pub const fn by_name(self) -> Plan {
+        Plan {
+            by_name: true,
+            ..self
         }
     }
 
@@ -218,6 +229,16 @@ impl Tracer<'_, '_> {
 
     fn enter(&mut self, tid: libc::pid_t, call: Call, arguments: [u64; 6]) {
         if !call.is_below(self.root) || !(call.is_step() || self.plan.reads) {
+            return;
+        }
+        if self.plan.by_name && call.is_unnamed {
+            stop::skip_call(tid);
+            let under = Under {
+                call,
+                arguments,
+                answer: Some(libc::EOPNOTSUPP),
+            };
+            self.under.insert(tid, under);
             return;
         }
         self.trace.calls.push(call.clone());

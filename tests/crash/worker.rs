@@ -4,10 +4,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use deltafs::base::Version;
 use deltafs::errno::of_staging;
-use deltafs::staging::StagingError;
+use deltafs::staging::{Staging, StagingError};
+use deltafs::tree::{ROOT_INO, Tree, TreeOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::mode::{NAME, Row, mode, rows_at};
@@ -32,9 +34,15 @@ pub enum Job {
     Recover,
     /// Commit both transactions, at once.
     Pair,
+    /// Commit the transaction; when that fails, end.
+    Once,
+    /// Have the disk take a staged file, by an fsync of its own.
+    Sync,
 }
 
-const JOBS: [(Job, &str); 5] = [
+const JOBS: [(Job, &str); 7] = [
+    (Job::Once, "once"),
+    (Job::Sync, "sync"),
     (Job::Pair, "pair"),
     (Job::Commit, "commit"),
     (Job::Begin, "begin"),
@@ -130,6 +138,20 @@ fn work(job: Job, root: &Path, answers: &Path) {
         return;
     }
     let area = rig::staging(root);
+    if job == Job::Sync {
+        let tree = tree_of(root, area);
+        let names = ["@staging", NAME, "x.parquet"];
+        let file = names.iter().fold(ROOT_INO, |parent, name| {
+            let found = tree.lookup(parent, name.as_ref());
+            found.expect("it is staged").attr.ino
+        });
+        let opened = tree.open(file).expect("it is a file");
+        signal(GO);
+        // What it says is not the point.
+        let _ = tree.fsync(file, opened.handle, false);
+        signal(ANSWERED);
+        return;
+    }
     if job == Job::Pair {
         signal(GO);
         std::thread::scope(|scope| {
@@ -146,13 +168,13 @@ fn work(job: Job, root: &Path, answers: &Path) {
     let mut signals = [GO, ANSWERED].into_iter();
     let mut next_signal = || signals.next().into_iter().for_each(signal);
     let attempt = || match job {
-        Job::Commit => rig::get(&area, NAME)
+        Job::Commit | Job::Once => rig::get(&area, NAME)
             .expect("it was begun")
             .commit()
             .map(Some),
         Job::Begin => rig::begin(&area, SECOND).map(|_| None),
         Job::Remove => area.remove(NAME.as_ref()).map(|()| None),
-        Job::Recover | Job::Pair => unreachable!("done above"),
+        Job::Recover | Job::Pair | Job::Sync => unreachable!("done above"),
     };
     next_signal();
     let mut result = attempt();
@@ -166,6 +188,9 @@ fn work(job: Job, root: &Path, answers: &Path) {
                 .map_or_else(|error| of_staging(&error), |_| 0)
         });
         say(&failed(error, modify));
+        if job == Job::Once {
+            return;
+        }
         result = attempt();
     }
     match &result {
@@ -173,6 +198,15 @@ fn work(job: Job, root: &Path, answers: &Path) {
         Err(error) => say(&failed(error, None)),
     }
     area.settle();
+}
+
+/// As a mount has it.
+fn tree_of(root: &Path, area: Staging) -> Tree {
+    let options = TreeOptions {
+        staging: Some(Arc::new(area)),
+        ..TreeOptions::default()
+    };
+    Tree::new(rig::open(root), options)
 }
 
 /// Tells the tracer.

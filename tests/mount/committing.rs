@@ -1,13 +1,15 @@
-//! Commits through the kernel: what is there when fsync has returned, what a mount finds of those before it, and the
-//! commands `deltafs commit` and `deltafs create`.
+//! Commits through the kernel: what is there when fsync has returned, what a mount finds of those
+//! before it, and the commands `deltafs commit` and `deltafs create`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
+use arrow::array::{ArrayRef, Int32Array};
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, may_mount};
@@ -191,6 +193,79 @@ fn a_failure_tells_its_errno_and_leaves_everything_as_it_was() {
 }
 
 /// `mkdir` pins the version that an overwrite is taken to have read; `readVersion` says another one.
+#[test]
+fn more_files_are_committed_than_can_be_open_twice() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    rig.mount(&["-o", "rw"]);
+    // The kernel remembers each staged file, which keeps one open here; half of the files have to
+    // be made anew.
+    let count = 600;
+    rig.limit_open_files(count + 400);
+    let directory = stage(&rig, "t", []);
+    fs::remove_file(directory.join("x.parquet")).expect("can be removed");
+    for id in 0..count {
+        let rows: ArrayRef = match id % 2 {
+            0 => longs([i64::from(id)]),
+            _ => Arc::new(Int32Array::from(vec![id.cast_signed()])),
+        };
+        let name = directory.join(format!("{id}.parquet"));
+        fs::write(name, parquet(&batch([("id", rows)]))).expect("can be written");
+    }
+    assert_eq!(commit(&directory, ""), 0, "{}", status(&directory));
+    assert_eq!(ids(&rig, "@v1"), (0..i64::from(count)).collect::<Vec<_>>());
+
+    // Where there are too many all the same, the errno says so, and nothing is lost.
+    let directory = stage(&rig, "u", [1]);
+    rig.limit_open_files(8);
+    assert_eq!(sync(&directory.join("x.parquet")), libc::EMFILE);
+    rig.limit_open_files(count + 400);
+    assert_eq!(commit(&directory, ""), 0, "{}", status(&directory));
+}
+
+/// A directory that cannot be written to, as long as this lives.
+struct ReadOnly(PathBuf);
+
+impl ReadOnly {
+    fn new(path: PathBuf) -> ReadOnly {
+        let path = ReadOnly(path);
+        let at = path.0.as_os_str();
+        mounted(&["--bind".as_ref(), at, at]);
+        mounted(&["-o".as_ref(), "remount,bind,ro".as_ref(), at]);
+        path
+    }
+}
+
+fn mounted(arguments: &[&OsStr]) {
+    let done = Command::new("mount").args(arguments).status();
+    assert!(done.is_ok_and(|status| status.success()), "{arguments:?}");
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let done = Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(done.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+fn a_read_only_disk_is_told_as_such() {
+    if !may_mount() {
+        return;
+    }
+    let mut rig = Rig::new();
+    let disk = ReadOnly::new(rig.table());
+    rig.mount(&["-o", "rw"]);
+    let error = fs::create_dir(rig.at("@staging/b")).expect_err("nothing can be written");
+    assert_eq!(error.raw_os_error(), Some(libc::EROFS));
+    assert_eq!(rig.names("@v0"), [""; 0], "it can be read");
+    rig.signal("TERM");
+    rig.ended();
+    drop(disk);
+}
+
 #[test]
 fn what_was_committed_since_mkdir_is_not_overwritten_unseen() {
     if !may_mount() {
@@ -403,6 +478,16 @@ fn the_command_commits_and_its_exit_code_tells_how_it_went() {
         (0, "committed version 2\n"),
         "{message}"
     );
+    // Asked again it says so again, with the same options; with others there is nothing to say yes to.
+    let (code, said, message) = run(&options, &overwriting);
+    assert_eq!(
+        (code, said.as_str()),
+        (0, "committed version 2\n"),
+        "{message}"
+    );
+    let (code, _, message) = run(&["--mode", "append"], &overwriting);
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains("version 2, with other"), "{message}");
     let again = stage(&rig, "b3", [3]);
     let (code, said, message) = run(&options, &again);
     assert_eq!(code, 0, "{message}");
@@ -424,8 +509,17 @@ fn the_command_commits_and_its_exit_code_tells_how_it_went() {
     let (code, _, message) = run(&["--mode", "append"], &pinned);
     assert_eq!(code, 1, "{message}");
     assert!(message.contains("notes.txt"), "{message}");
-    let (code, _, message) = run(&[], &rig.at("@staging/nothing"));
-    assert_eq!(code, 1, "{message}");
+    for (directory, found) in [
+        ("@staging/nothing", "does not exist"),
+        ("@info/latest", "is a file"),
+        ("@v1", "is not a transaction"),
+        ("..", "is not a transaction"),
+    ] {
+        let (code, _, message) = run(&[], &rig.at(directory));
+        assert_eq!(code, 1, "{message}");
+        assert!(message.contains(found), "{message}");
+        assert!(!rig.at(directory).join(".commit").exists());
+    }
     assert_eq!(ids(&rig, "@latest"), [3]);
 }
 
@@ -549,6 +643,10 @@ fn f7_one_of_two_creators_makes_the_table() {
         });
         codes.sort_unstable();
         assert_eq!(codes, [Some(0), Some(3)]);
+        // Data files do not make it less of a table.
+        fs::write(table.join("a.parquet"), "").expect("can be written");
+        let message = String::from_utf8(rig.run(&arguments).stderr).expect("UTF-8");
+        assert!(message.contains("is a Delta table already"), "{message}");
         let mut log: Vec<_> = fs::read_dir(table.join("_delta_log"))
             .expect("is there")
             .map(|row| row.expect("a row").file_name())

@@ -6,7 +6,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clones;
 mod committing;
+mod fast_open;
 mod presented;
 mod rig;
 mod semantics;
@@ -17,7 +19,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rig::{Rig, is_mounted, may_mount};
+use rig::{Rig, has_passthrough, is_mounted, may_mount};
 
 const REMOVE: &str =
     r#"{"remove":{"path":"a.parquet","deletionTimestamp":1700000000000,"dataChange":true}}"#;
@@ -165,6 +167,53 @@ fn a_vacuumed_file_is_listed_and_does_not_open() {
     assert_eq!(gone.kind(), io::ErrorKind::NotFound);
 }
 
+/// Whoever checks a table before a job reads it asks for an exit code.
+#[test]
+fn files_that_cannot_be_presented_make_the_check_fail() {
+    let rig = Rig::new();
+    let table = rig.table();
+    let check = |version: u64, more: &[&str]| {
+        let table = format!("{}@v{version}", table.display());
+        rig.run(&[&["files", &table, "--check"], more].concat())
+    };
+    assert_eq!(check(0, &[]).status.code(), Some(0));
+    let add = rig.data_file("a.parquet", b"a");
+    rig.commit(1, &[&add]);
+    for more in [&[][..], &["--json"]] {
+        let checked = check(1, more);
+        assert_eq!(checked.status.code(), Some(1), "{more:?}");
+        let (said, message) = (
+            String::from_utf8_lossy(&checked.stdout),
+            String::from_utf8_lossy(&checked.stderr),
+        );
+        assert!(said.contains("unsupported"), "{said}");
+        assert!(message.contains("1 of 1 files"), "{message}");
+    }
+}
+
+/// A directory for transactions that is not there is noticed by whoever mounts, not by the first writer.
+#[test]
+fn a_staging_directory_that_is_none_is_refused() {
+    let rig = Rig::new();
+    let file = rig.table().join("file");
+    fs::write(&file, "").expect("can be written");
+    for directory in [rig.table().join("nothing"), file] {
+        let (table, mountpoint) = (rig.table(), rig.at(""));
+        let words = [
+            "mount",
+            table.to_str().expect("UTF-8"),
+            mountpoint.to_str().expect("UTF-8"),
+            "--staging-dir",
+            directory.to_str().expect("UTF-8"),
+        ];
+        let refused = rig.run(&words);
+        assert_eq!(refused.status.code(), Some(1));
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(message.contains("--staging-dir"), "{message}");
+        assert!(!is_mounted(&rig.at("")));
+    }
+}
+
 #[test]
 fn the_daemon_comes_and_goes() {
     if !may_mount() {
@@ -225,23 +274,51 @@ fn docs_errors_explains_every_errno() {
     }
 }
 
+/// Every name that `.status` can give to a commit that failed is explained.
+#[test]
+fn docs_errors_explains_every_name_of_a_failed_commit() {
+    let explained = include_str!("../../docs/ERRORS.md");
+    let chosen = [
+        include_str!("../../src/staging/status.rs"),
+        include_str!("../../src/intake/blame.rs"),
+    ];
+    // Those of mkdir and rmdir, and of `deltafs create`.
+    let others = [
+        "TransactionExists",
+        "NoTransaction",
+        "InvalidName",
+        "InvalidTable",
+    ];
+    let others = [
+        &others[..],
+        &[
+            "TransactionNotEmpty",
+            "TransactionCommitting",
+            "TransactionCommitted",
+        ],
+    ]
+    .concat();
+    let mut count = 0;
+    for name in chosen.iter().flat_map(|text| text.split("=> \"").skip(1)) {
+        let name = name.split('"').next().unwrap_or_default();
+        count += 1;
+        assert!(
+            others.contains(&name) || explained.contains(&format!("`{name}`")),
+            "docs/ERRORS.md does not explain {name}"
+        );
+    }
+    assert!(count > 20, "{count}");
+}
+
 /// On a mount that may be written to, a read that passes through the kernel makes the next `fstat`
 /// ask for the attributes anew; small files are served from the page cache there.
 #[test]
 fn small_files_pass_through_the_kernel_where_that_costs_nothing() {
-    if !may_mount() {
+    if !may_mount() || !has_passthrough() {
         return;
     }
     const SMALL: u64 = 1 << 20;
     const LARGE: u64 = 16 << 20;
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
-    let mut numbers = release
-        .split(['.', '-'])
-        .map_while(|part| part.parse::<u32>().ok());
-    if (numbers.next(), numbers.next()) < (Some(6), Some(9)) {
-        eprintln!("skipped: the kernel, {release}, has no passthrough");
-        return;
-    }
     for (arguments, size, through_us) in [
         (&["--view", "raw"][..], SMALL, SMALL),
         (&["--view", "raw"][..], LARGE, 0),
@@ -252,14 +329,7 @@ fn small_files_pass_through_the_kernel_where_that_costs_nothing() {
         let add = rig.data_file("a.parquet", &content);
         rig.commit(1, &[&add]);
         rig.mount(arguments);
-        let read_by_us = || -> u64 {
-            let metrics = fs::read_to_string(rig.at("@info/metrics")).expect("opens");
-            let line = (metrics.lines())
-                .find(|line| line.starts_with("deltafs_read_bytes_total "))
-                .expect("a counter");
-            let count = line.rsplit(' ').next().expect("a number");
-            count.parse().expect("a number")
-        };
+        let read_by_us = || rig.metric("deltafs_read_bytes_total");
         let before = read_by_us();
         for _ in 0..3 {
             assert!(fs::read(rig.at("@v1/a.parquet")).expect("opens") == content);

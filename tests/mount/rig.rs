@@ -24,6 +24,20 @@ pub fn may_mount() -> bool {
     false
 }
 
+/// Whether the kernel reads backing files by itself. Where it does not, tests of that end early and
+/// say so.
+pub fn has_passthrough() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    let has = (numbers.next(), numbers.next()) >= (Some(6), Some(9));
+    if !has {
+        eprintln!("skipped: the kernel, {release}, has no passthrough");
+    }
+    has
+}
+
 /// A table and a mountpoint in a temporary directory, mounted or not.
 pub struct Rig {
     directory: TempDir,
@@ -39,7 +53,15 @@ struct Serving {
 impl Rig {
     /// A table whose version 0 has no files.
     pub fn new() -> Rig {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Rig::in_directory(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    /// As [`Rig::new`], on the file system of a directory.
+    pub fn on(root: &Path) -> Rig {
+        Rig::in_directory(TempDir::new_in(root).expect("a temporary directory"))
+    }
+
+    fn in_directory(directory: TempDir) -> Rig {
         fs::create_dir(directory.path().join("mnt")).expect("can be made");
         let rig = Rig {
             directory,
@@ -153,6 +175,16 @@ impl Rig {
         assert!(sent.is_ok_and(|status| status.success()), "{name}");
     }
 
+    /// How many files the daemon may have open from now on.
+    pub fn limit_open_files(&self, most: u32) {
+        let pid = self.serving.as_ref().expect("is mounted").pid.to_string();
+        let limit = format!("--nofile={most}:");
+        let limited = Command::new("prlimit")
+            .args(["--pid", &pid, &limit])
+            .status();
+        assert!(limited.is_ok_and(|status| status.success()));
+    }
+
     /// Waits until the daemon has ended after a [`Rig::signal`], with what is left of its mount.
     pub fn ended(&mut self) {
         let serving = self.serving.take().expect("is mounted");
@@ -192,6 +224,14 @@ impl Rig {
     /// Where mounts keep what they make.
     pub fn cache(&self) -> PathBuf {
         self.directory.path().join("cache/deltafs")
+    }
+
+    /// A number of `@info/metrics`.
+    pub fn metric(&self, name: &str) -> u64 {
+        let metrics = fs::read_to_string(self.at("@info/metrics")).expect("opens");
+        let line = (metrics.lines()).find_map(|line| line.strip_prefix(&format!("{name} ")));
+        let count = line.unwrap_or_else(|| panic!("no {name} in {metrics}"));
+        count.parse().expect("a number")
     }
 
     /// Unmounts what is mounted.

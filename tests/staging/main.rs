@@ -4,6 +4,7 @@
 mod modes;
 mod recovery;
 mod rig;
+mod status;
 mod transactions;
 mod tree;
 

@@ -6,7 +6,7 @@ use deltafs::staging::StagingError;
 use crate::rig::{actions, begin, commit, live, longs_in, open, put_rows, staging, status};
 use crate::support::TableBuilder;
 use crate::support::{batch, longs, strings};
-use crate::support::{metadata, protocol};
+use crate::support::{domain, metadata, protocol, table_features};
 
 fn plain() -> TableBuilder {
     TableBuilder::with_schema(&[("id", "long")])
@@ -262,4 +262,31 @@ fn an_append_only_table_keeps_its_rows() {
     let marker = serde_json::json!({"remove": names, "dataChange": false}).to_string();
     write(&table, "d", &[("x.parquet", &[1])], &marker).unwrap();
     assert_eq!(longs_in(&table.root(), "id"), some(&[1]));
+}
+
+#[test]
+fn overwriting_the_schema_keeps_the_columns_that_cluster_the_table() {
+    let clustered = |columns: &str| {
+        TableBuilder::with_actions([
+            table_features(&["clustering", "domainMetadata"])
+                .with("readerFeatures", serde_json::json!([])),
+            metadata(&[("id", "long"), ("c", "long")]),
+            domain("delta.clustering", columns),
+        ])
+    };
+    let overwrite = r#"{"mode":"overwrite","overwriteSchema":true}"#;
+    let file: &[(&str, &[i64])] = &[("x.parquet", &[1])];
+    let table = clustered(r#"{"clusteringColumns":[["c"]]}"#);
+    let error = write(&table, "a", file, overwrite).unwrap_err();
+    assert!(
+        error.to_string().contains("clustered by column c"),
+        "{error}"
+    );
+    assert_eq!(of_staging(&error), libc::EINVAL);
+    write(&table, "b", file, "").unwrap();
+    let table = clustered(r#"{"clusteringColumns":[["id"]]}"#);
+    write(&table, "a", file, overwrite).unwrap();
+    let table = clustered(r#"{"by":"expression"}"#);
+    let error = write(&table, "a", file, "").unwrap_err();
+    assert_eq!(of_staging(&error), libc::EOPNOTSUPP);
 }

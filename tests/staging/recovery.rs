@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use deltafs::staging::Staging;
 
@@ -31,6 +32,23 @@ fn kill(staging: Staging) {
     drop(staging);
 }
 
+/// Kills a mount that has the transaction `b1` open, with the file `x.parquet` in it.
+fn leave_open(root: &Path) {
+    let area = staging(root);
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    drop(transaction);
+    kill(area);
+}
+
+/// The directory of the only transaction.
+fn only_directory(root: &Path) -> PathBuf {
+    let [directory] = &directories(root)[..] else {
+        panic!("one transaction");
+    };
+    directory.clone()
+}
+
 #[test]
 fn a_mount_that_only_reads_leaves_the_table_as_it_is() {
     let table = table();
@@ -42,11 +60,7 @@ fn a_mount_that_only_reads_leaves_the_table_as_it_is() {
 #[test]
 fn an_open_transaction_is_there_again_after_a_kill() {
     let table = table();
-    let area = staging(&table.root());
-    let transaction = begin(&area, "b1").unwrap();
-    put_rows(&transaction, "x.parquet", &ids(&[1]));
-    drop(transaction);
-    kill(area);
+    leave_open(&table.root());
     let area = staging(&table.root());
     assert_eq!(area.names(), ["b1"]);
     let transaction = get(&area, "b1").unwrap();
@@ -58,6 +72,32 @@ fn an_open_transaction_is_there_again_after_a_kill() {
     let area = staging(&table.root());
     assert_eq!(get(&area, "b1").unwrap().commit().unwrap(), 1);
     assert_eq!(longs_in(&table.root(), "id"), [Some(1)]);
+}
+
+/// Where a file system has no files without names, a killed writer leaves one with a name in the log.
+#[test]
+fn temporaries_that_killed_writers_left_are_removed_after_a_day() {
+    let table = table();
+    let area = staging(&table.root());
+    let log = table.root().join("_delta_log");
+    let id = "8c4f8ab4-6f0b-4c51-9d3a-0f9e2f8a4e5b";
+    let ours = |number| format!(".{number:020}.json.{id}.deltafs.tmp");
+    let (old, new) = (ours(7), ours(8));
+    let theirs = format!(".{:020}.json.{id}.tmp", 7);
+    let sidecar = format!("_sidecars/.x.parquet.{id}.deltafs.tmp");
+    fs::create_dir_all(log.join("_sidecars")).unwrap();
+    for name in [&old, &new, &theirs, &sidecar] {
+        let file = fs::File::create(log.join(name)).unwrap();
+        let age = if *name == new { 23 } else { 25 };
+        let modified = SystemTime::now() - Duration::from_secs(age * 60 * 60);
+        file.set_modified(modified).unwrap();
+    }
+    let transaction = begin(&area, "b1").unwrap();
+    put_rows(&transaction, "x.parquet", &ids(&[1]));
+    assert_eq!(commit(&transaction, "").unwrap(), 1);
+    area.settle();
+    let left = [&old, &new, &theirs, &sidecar].map(|name| log.join(name).exists());
+    assert_eq!(left, [false, true, true, false]);
 }
 
 #[test]
@@ -79,10 +119,14 @@ fn two_mounts_do_not_touch_each_others_transactions() {
 
 /// Notes for the only transaction that a commit was cut off.
 fn cut_off(root: &Path, id: &str, files: &[&str]) {
-    let [directory] = &directories(root)[..] else {
-        panic!("one transaction");
-    };
-    let note = serde_json::json!({"id": id, "from": 1, "files": files}).to_string();
+    cut_off_with(root, id, files, &[]);
+}
+
+/// [`cut_off`], after it had made directories.
+fn cut_off_with(root: &Path, id: &str, files: &[&str], made: &[&str]) {
+    let directory = only_directory(root);
+    let note = serde_json::json!({"id": id, "from": 1, "files": files, "directories": made});
+    let note = note.to_string();
     let mut content = crc32fast::hash(note.as_bytes()).to_le_bytes().to_vec();
     content.extend_from_slice(note.as_bytes());
     fs::write(directory.join("attempt"), content).unwrap();
@@ -90,13 +134,31 @@ fn cut_off(root: &Path, id: &str, files: &[&str]) {
 }
 
 #[test]
-fn a_commit_cut_off_before_the_commit_file_is_taken_back() {
+fn directories_made_by_a_commit_cut_off_go_when_nothing_is_in_them() {
     let table = table();
     let area = staging(&table.root());
-    let transaction = begin(&area, "b1").unwrap();
-    put_rows(&transaction, "x.parquet", &ids(&[1]));
-    drop(transaction);
+    begin(&area, "b1").unwrap();
     kill(area);
+    let id = "0a0b0c0d-0000-4000-8000-000000000001";
+    let orphan = format!("p=1/q=2/part-00000-{id}-c000.parquet");
+    for path in [orphan.as_str(), "p=3/somebody-else.parquet", "p=4/.keep"] {
+        table.write(path, b"");
+    }
+    let root = table.root();
+    fs::remove_file(root.join("p=4/.keep")).unwrap();
+    let never_made = format!("p=5/part-00001-{id}-c000.parquet");
+    let made = ["p=1", "p=1/q=2", "p=3", "p=5"];
+    cut_off_with(&root, id, &[&orphan, &never_made], &made);
+    staging(&root);
+    let left = ["p=1", "p=3", "p=4"].map(|path| root.join(path).exists());
+    assert_eq!(left, [false, true, true], "p=4 was there before");
+    assert_eq!(files_below(&root), ["p=3/somebody-else.parquet"]);
+}
+
+#[test]
+fn a_commit_cut_off_before_the_commit_file_is_taken_back() {
+    let table = table();
+    leave_open(&table.root());
     let id = "0a0b0c0d-0000-4000-8000-000000000001";
     let orphan = format!("part-00000-{id}-c000.parquet");
     table.write(&orphan, b"orphan");
@@ -148,9 +210,7 @@ fn a_directory_that_was_never_whole_is_cleared_away() {
     let area = staging(&table.root());
     drop(begin(&area, "b1").unwrap());
     kill(area);
-    let [directory] = &directories(&table.root())[..] else {
-        panic!("one transaction");
-    };
+    let directory = only_directory(&table.root());
     fs::remove_file(directory.join("transaction.json")).unwrap();
     assert_eq!(staging(&table.root()).names(), [""; 0]);
     assert!(directories(&table.root()).is_empty());
@@ -159,11 +219,7 @@ fn a_directory_that_was_never_whole_is_cleared_away() {
 #[test]
 fn files_are_not_committed_to_another_table_in_the_same_place() {
     let mut table = table();
-    let area = staging(&table.root());
-    let transaction = begin(&area, "b1").unwrap();
-    put_rows(&transaction, "x.parquet", &ids(&[1]));
-    drop(transaction);
-    kill(area);
+    leave_open(&table.root());
     table.commit_at(
         0,
         [
@@ -183,17 +239,12 @@ fn what_another_user_has_made_is_let_be() {
     use std::os::unix::fs::{MetadataExt, chown};
 
     let table = table();
-    let area = staging(&table.root());
-    let transaction = begin(&area, "b1").unwrap();
-    put_rows(&transaction, "x.parquet", &ids(&[1]));
-    drop(transaction);
-    kill(area);
-    let [directory] = &directories(&table.root())[..] else {
-        panic!("one transaction");
-    };
+    leave_open(&table.root());
+    let directory = only_directory(&table.root());
     // What its record says could have been written to make this process, as root, remove files and
     // give them away.
-    if fs::metadata(directory).unwrap().uid() != 0 || chown(directory, Some(12345), None).is_err() {
+    if fs::metadata(&directory).unwrap().uid() != 0 || chown(&directory, Some(12345), None).is_err()
+    {
         eprintln!("skipped: only root can give a directory away");
         return;
     }
@@ -240,9 +291,7 @@ fn a_directory_of_names_that_are_no_text_is_removed_too() {
     let area = staging(&table.root());
     drop(begin(&area, "b1").unwrap());
     kill(area);
-    let [directory] = &directories(&table.root())[..] else {
-        panic!("one transaction");
-    };
+    let directory = only_directory(&table.root());
     let deep = directory.join(OsStr::from_bytes(b"files/\xFF/\xFE"));
     fs::create_dir_all(&deep).unwrap();
     fs::write(deep.join("x"), b"").unwrap();

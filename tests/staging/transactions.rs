@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use deltafs::staging::StagingError;
 use serde_json::json;
@@ -147,6 +148,37 @@ fn nothing_is_left_out_silently() {
         assert!(error.to_string().contains(blamed), "{error}");
         assert_eq!(status(&transaction)["error"]["file"], blamed);
     }
+    // A partition whose name is no text, and a directory that no partition lies in.
+    let deep = ["d"; 70].join("/");
+    for (number, path) in [&b"x\xFF.parquet"[..], b"p=\xFF/x.parquet", deep.as_bytes()]
+        .into_iter()
+        .enumerate()
+    {
+        let transaction = begin(&staging, &format!("misnamed-{number}")).unwrap();
+        put_rows(&transaction, "good.parquet", &rows(&[1]));
+        let path = files_of(&transaction).join(OsStr::from_bytes(path));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+        let error = commit(&transaction, "").unwrap_err();
+        assert!(
+            matches!(error, StagingError::NotADataFile { .. }),
+            "{error}"
+        );
+        assert_eq!(status(&transaction)["error"]["errno"], libc::EINVAL);
+        assert!(
+            !error.to_string().contains("_deltafs"),
+            "the path is the user's: {error}"
+        );
+    }
+    let transaction = begin(&staging, "ignored").unwrap();
+    put_rows(&transaction, "good.parquet", &rows(&[1]));
+    let hidden = files_of(&transaction).join(OsStr::from_bytes(b".x\xFF.parquet.a1B2c3"));
+    fs::write(hidden, "x").unwrap();
+    assert_eq!(
+        commit(&transaction, "").unwrap(),
+        1,
+        "rsync leaves such files"
+    );
     let transaction = begin(&staging, "link").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", files_of(&transaction).join("x.parquet")).unwrap();
     assert!(commit(&transaction, "").is_err());
@@ -155,7 +187,23 @@ fn nothing_is_left_out_silently() {
         commit(&transaction, ""),
         Err(StagingError::Nothing { .. })
     ));
-    assert_eq!(open(&table.root()).current().newest(), 0);
+    assert_eq!(open(&table.root()).current().newest(), 1);
+}
+
+#[test]
+fn a_staging_directory_that_was_removed_is_made_anew() {
+    let table = table();
+    let staging = staging(&table.root());
+    let lost = begin(&staging, "lost").unwrap();
+    put_rows(&lost, "one.parquet", &rows(&[1]));
+    fs::remove_dir_all(table.root().join("_deltafs")).unwrap();
+    assert!(lost.commit().is_err(), "there is no marker any more");
+    staging.remove(OsStr::new("lost")).unwrap();
+
+    let transaction = begin(&staging, "b1").unwrap();
+    put_rows(&transaction, "one.parquet", &rows(&[2]));
+    assert_eq!(commit(&transaction, "").unwrap(), 1);
+    assert_eq!(longs_in(&table.root(), "id"), [Some(2)]);
 }
 
 #[test]
@@ -164,7 +212,13 @@ fn a_marker_that_is_not_understood_commits_nothing() {
     let staging = staging(&table.root());
     let transaction = begin(&staging, "b1").unwrap();
     put_rows(&transaction, "x.parquet", &rows(&[1]));
-    for marker in [r#"{"mod":"append"}"#, "append", r#"{"mode":"append""#] {
+    let long = format!(r#"{{"userMetadata":"{}"}}"#, "x".repeat(33 << 20));
+    for marker in [
+        r#"{"mod":"append"}"#,
+        "append",
+        r#"{"mode":"append""#,
+        &long,
+    ] {
         let error = commit(&transaction, marker).unwrap_err();
         assert_eq!(deltafs::errno::of_staging(&error), libc::EINVAL);
         assert_eq!(status(&transaction)["error"]["name"], "InvalidMarker");

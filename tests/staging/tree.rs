@@ -45,7 +45,7 @@ fn errno<T>(outcome: Result<T, TreeError>) -> i32 {
 
 /// A table whose only version has no file, as a tree with the transaction `t`.
 struct Scene {
-    _table: TableBuilder,
+    table: TableBuilder,
     staging: Arc<deltafs::staging::Staging>,
     tree: Tree,
     area: Ino,
@@ -68,7 +68,7 @@ impl Scene {
             .ino;
         let top = tree.mkdir(area, name("t"), new(0o755)).expect("begins");
         Scene {
-            _table: table,
+            table,
             staging,
             tree,
             area,
@@ -193,15 +193,6 @@ fn nodes_are_held_until_they_are_forgotten() {
     tree.unlink(scene.top, name("f")).expect("is there");
     assert_eq!(tree.getattr(ino).expect("is known").attr.links, 0);
     assert_ne!(scene.put(scene.top, "f", b"new"), ino);
-    let opened = tree.open(ino).expect("can be opened by its number");
-    let mut buffer = [0; 8];
-    assert_eq!(
-        tree.read(opened.handle, &mut buffer, 0)
-            .expect("can be read"),
-        3
-    );
-    assert_eq!(&buffer[..3], b"old");
-    tree.release(opened.handle);
     tree.forget(ino, 1);
     // Other tests of this process open files meanwhile, but not hundreds.
     let before = held();
@@ -215,6 +206,72 @@ fn nodes_are_held_until_they_are_forgotten() {
         assert_eq!(errno(tree.getattr(*ino)), libc::ESTALE);
     }
     assert!(held() < before + 150, "{before} then {}", held());
+}
+
+/// A removed file can be used as long as it is open, and takes no room from then on, although the
+/// kernel has not forgotten it yet.
+#[test]
+fn a_removed_file_is_whole_while_it_is_open_and_takes_no_room_afterwards() {
+    let scene = Scene::new();
+    let tree = &scene.tree;
+    let size = |ino| tree.getattr(ino).expect("is known").attr.size;
+    let read = |handle| {
+        let mut buffer = [0; 8];
+        let count = tree.read(handle, &mut buffer, 0).expect("can be read");
+        buffer[..count].to_vec()
+    };
+    let put = |text| scene.put(scene.top, text, b"old");
+
+    let closed = put("closed");
+    tree.unlink(scene.top, name("closed")).expect("is there");
+    assert_eq!(size(closed), 0);
+    assert_eq!(errno(tree.open(closed)), libc::ESTALE);
+
+    let open = put("open");
+    let handles = [(); 2].map(|()| tree.open(open).expect("opens").handle);
+    tree.unlink(scene.top, name("open")).expect("is there");
+    tree.release(handles[0]);
+    assert_eq!(read(handles[1]), b"old");
+    let once_more = tree.open(open).expect("it is open, so it can be opened");
+    tree.release(handles[1]);
+    assert_eq!(read(once_more.handle), b"old");
+    tree.release(once_more.handle);
+    assert_eq!(size(open), 0);
+
+    let replaced = put("replaced");
+    put("other");
+    let (from, to) = (name("other"), name("replaced"));
+    tree.rename(scene.top, from, scene.top, to, Replacing::Yes)
+        .expect("is there");
+    assert_eq!(size(replaced), 0);
+
+    let twice = put("twice");
+    tree.link(twice, scene.top, name("two")).expect("can be");
+    tree.unlink(scene.top, name("twice")).expect("is there");
+    assert_eq!(size(twice), 3, "it has another name");
+    tree.unlink(scene.top, name("two")).expect("is there");
+    assert_eq!(size(twice), 0);
+}
+
+/// What a version has under a name of its own is not emptied when VACUUM has taken that name away:
+/// a reader may have it open.
+#[test]
+fn a_committed_file_is_never_emptied() {
+    let scene = Scene::new();
+    let tree = &scene.tree;
+    let rows = parquet(&batch([("id", longs(0..3))]));
+    let ino = scene.put(scene.top, "a.parquet", &rows);
+    let marker = scene.put(scene.top, ".commit", b"");
+    assert_eq!(scene.fsync(marker), 0);
+    let data = crate::rig::files_below(&scene.table.root());
+    assert_eq!(data.len(), 1);
+    let data = scene.table.root().join(&data[0]);
+    let reader = fs::File::open(&data).expect("is there");
+    fs::remove_file(&data).expect("is there");
+    tree.unlink(scene.top, name("a.parquet")).expect("is there");
+    let attr = tree.getattr(ino).expect("is known").attr;
+    assert_eq!((attr.links, attr.size), (0, rows.len() as u64));
+    assert_eq!(reader.metadata().expect("is open").len(), rows.len() as u64);
 }
 
 #[test]

@@ -230,6 +230,16 @@ fn names_and_types_that_take_a_feature_are_refused() {
         text.contains("column u") && text.contains("no type"),
         "{text}"
     );
+    let feed = typed("a", "long")
+        .property("delta.enableChangeDataFeed", "true")
+        .build();
+    let reserved = file_of([("_Commit_Version", longs([1]))]);
+    let text = evolved(&feed, std::slice::from_ref(&reserved), SchemaChange::Merge).unwrap_err();
+    assert!(text.to_string().contains("change data feed"), "{text}");
+    assert!(
+        merged(&table, &[reserved]).is_some(),
+        "without a feed it may"
+    );
     let ntz = typed("a", "long").features(&["timestampNtz"]).build();
     let metadata = merged(&ntz, &[file_of([("n", times)])]).unwrap();
     assert_eq!(columns(&metadata), ["a long", "n timestamp_ntz"]);
@@ -338,6 +348,7 @@ fn files_have_the_types_that_spark_reads() {
     let (protocol, metadata) = new_table(schema.clone(), &[], &BTreeMap::new()).unwrap();
     let rules = crate::protocol::check_writable(&protocol, &metadata, &schema).unwrap();
     let table = IntakeTable {
+        clustering: Vec::new(),
         protocol,
         metadata,
         shape: crate::snapshot::TableShape {
@@ -401,6 +412,17 @@ fn new_tables_list_what_they_need() {
         metadata.configuration["delta.columnMapping.maxColumnId"],
         "2"
     );
+    for (feature, expected) in [
+        ("rowTracking", "domainMetadata invariants rowTracking"),
+        ("clustering", "clustering domainMetadata invariants"),
+        (
+            "variantShredding",
+            "invariants variantShredding variantType",
+        ),
+    ] {
+        let (_, features, _) = writers(&[(&format!("delta.feature.{feature}"), "supported")]);
+        assert_eq!(features, format!("appendOnly {expected}"));
+    }
     let (_, features, metadata) = writers(&[("delta.enableRowTracking", "true")]);
     assert_eq!(features, "appendOnly domainMetadata invariants rowTracking");
     assert!(
@@ -409,6 +431,7 @@ fn new_tables_list_what_they_need() {
             .contains_key("delta.rowTracking.materializedRowIdColumnName")
     );
 
+    let default = r#"{"CURRENT_DEFAULT":"oops("}"#;
     for (schema, partition_by, properties, part) in [
         (plain(), &["a", "b"][..], &[][..], "every column"),
         (plain(), &["c"], &[], "c is no column"),
@@ -431,6 +454,43 @@ fn new_tables_list_what_they_need() {
             &[],
             &[("delta.minWriterVersion", "5")],
             "minWriterVersion",
+        ),
+        (
+            plain(),
+            &["b"],
+            &[("delta.feature.clustering", "supported")],
+            "cannot be clustered",
+        ),
+        (
+            plain(),
+            &[],
+            &[("delta.appendonly", "true")],
+            "delta.appendOnly",
+        ),
+        (
+            plain(),
+            &[],
+            &[("delta.checkpointInterval", "often")],
+            "1 or more",
+        ),
+        (
+            plain(),
+            &[],
+            &[("delta.logRetentionDuration", "5 parsecs")],
+            "interval",
+        ),
+        (plain(), &[], &[("delta.constraints.c", "z > 0")], "\"z\""),
+        (
+            schema(typed("a", "long").field("b", "long", true, default)),
+            &[],
+            &[],
+            "oops(",
+        ),
+        (
+            schema(typed("a", "long").column("_change_type", "long")),
+            &[],
+            &[("delta.enableChangeDataFeed", "true")],
+            "_change_type",
         ),
         (
             schema(typed("a b", "long").column("c", "long")),

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use serde_json::json;
 
 use super::support::{file_of, file_of_batch, rows_of, typed};
-use super::{longs, mapped, texts};
+use super::{damage_values, longs, mapped, texts};
 use crate::parquet::Footer;
 use crate::parquet::testing::MemoryObject;
 
@@ -17,15 +17,19 @@ fn footer(bytes: &[u8]) -> Footer {
 }
 
 #[test]
-fn a_data_file_of_the_table_stays_as_it_is_and_no_page_is_read() {
+fn a_data_file_of_the_table_stays_as_it_is_and_no_value_is_read() {
     let table = typed("a", "long")
         .column("b", "string")
         .column("c", "double")
         .build();
     let mut bytes = file_of([("b", texts(["x", "y"])), ("a", longs([1, 2]))]);
-    // Had a page been read, it would have been found damaged.
-    let end = usize::try_from(footer(&bytes).data_end()).unwrap();
-    bytes[4..end].fill(0xEE);
+    // Had a value been read, it would have been found damaged.
+    damage_values(&mut bytes);
+    let reading = typed("a", "long")
+        .column("b", "string")
+        .property("delta.constraints.c", "a > 0 AND b > ''")
+        .build();
+    assert!(reading.refusal(&bytes).contains("damaged"));
     let taken = table.one(&bytes);
     assert!(taken.is_as_staged());
     assert_eq!(taken.file.num_records, 2);

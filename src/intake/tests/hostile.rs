@@ -54,8 +54,47 @@ fn a_file_cut_anywhere_is_refused() {
     }
 }
 
+/// A copy that failed in its middle leaves a footer that is well.
+#[test]
+fn f27_a_file_with_a_hole_or_shifted_bytes_is_refused() {
+    let kept = typed("a", "integer").column("t", "string").build();
+    let words: Vec<String> = (0..500).map(|n| format!("word {n}")).collect();
+    let file = file_of([
+        ("a", ints(0..500)),
+        ("t", texts(words.iter().map(String::as_str))),
+    ]);
+    assert!(kept.one(&file).is_as_staged());
+    let mut hole = file.clone();
+    hole[4..file.len() / 3].fill(0);
+    let mut shifted = file.clone();
+    shifted.splice(4..4, [0; 100]);
+    for damaged in [hole, shifted] {
+        for table in [&kept, &typed("A", "integer").column("T", "string").build()] {
+            let text = table.refusal(&damaged);
+            assert!(text.contains("is damaged"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn files_put_one_behind_the_other_are_refused() {
+    let table = typed("a", "integer").build();
+    let part = |first: i32| file_of([("a", ints(first..first + 10))]);
+    for parts in [&[part(0), part(10)][..], &[part(0), part(10), part(20)]] {
+        assert!(table.one(&parts[0]).is_as_staged());
+        let text = table.refusal(&parts.concat());
+        assert!(text.contains("several Parquet files"), "{text}");
+    }
+    let converted = typed("a", "long").build();
+    assert!(
+        converted
+            .refusal(&[part(0), part(10)].concat())
+            .contains("several")
+    );
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::base::random::cases(300))]
 
     #[test]
     fn flipped_bytes_never_panic(flips in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..6)) {

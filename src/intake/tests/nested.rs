@@ -7,14 +7,15 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int32Builder, ListBuilder, MapBuilder, StringBuilder, StructArray,
+    Array, ArrayRef, AsArray, Int32Builder, ListArray, ListBuilder, MapBuilder, StringBuilder,
+    StructArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type};
 use serde_json::json;
 
 use super::support::{file_of, typed};
-use super::{ints, longs, texts};
+use super::{damage_values, ints, longs, texts};
 
 fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<Vec<bool>>) -> ArrayRef {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = fields
@@ -94,6 +95,13 @@ fn a_field_that_must_not_be_null_may_be_where_its_struct_is() {
     assert!(text.contains("column s.x is null in row 1"), "{text}");
 }
 
+fn longs_at(list: &ListArray, row: usize) -> Vec<i64> {
+    list.value(row)
+        .as_primitive::<Int64Type>()
+        .values()
+        .to_vec()
+}
+
 #[test]
 fn elements_are_converted_and_their_nulls_found() {
     let values = lists(vec![
@@ -112,10 +120,7 @@ fn elements_are_converted_and_their_nulls_found() {
     let taken = typed("l", &array_of("long", true)).build().one(&bytes);
     let list = taken.column("l");
     let list = list.as_list::<i32>();
-    assert_eq!(
-        list.value(0).as_primitive::<Int64Type>().values().to_vec(),
-        [1, 2]
-    );
+    assert_eq!(longs_at(list, 0), [1, 2]);
     assert!(list.is_null(1) && list.value(2).is_empty() && list.value(3).is_null(0));
     assert_eq!(taken.stats["nullCount"], json!({}));
     let text = typed("l", &array_of("integer", false))
@@ -142,7 +147,7 @@ fn null_counts_of_lists_prove_nothing() {
     assert_eq!(taken.stats["nullCount"], json!({"a": 2}));
     // Its levels are read.
     let mut damaged = bytes.clone();
-    damaged[4..40].fill(0xEE);
+    damage_values(&mut damaged);
     assert!(table.refusal(&damaged).contains("damaged"));
     let elements = typed("l", &array_of("integer", false)).build();
     assert!(elements.one(&bytes).is_as_staged());
@@ -240,14 +245,8 @@ fn older_forms_of_lists_are_read() {
     let taken = typed("l", &array_of("long", true)).build().one(&bytes);
     let list = taken.column("l");
     let list = list.as_list::<i32>();
-    assert_eq!(
-        list.value(0).as_primitive::<Int64Type>().values().to_vec(),
-        [1, 2]
-    );
-    assert_eq!(
-        list.value(1).as_primitive::<Int64Type>().values().to_vec(),
-        [3]
-    );
+    assert_eq!(longs_at(list, 0), [1, 2]);
+    assert_eq!(longs_at(list, 1), [3]);
     // Under another name the chunks are copied in the form they have.
     let table = typed("L", &array_of("integer", true)).build();
     let taken = table.one(&bytes);

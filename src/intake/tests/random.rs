@@ -199,7 +199,7 @@ fn holds(column: &ArrayRef, row: usize, bound: &str, is_least: bool) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(crate::base::random::cases(120))]
 
     #[test]
     fn rows_are_those_that_were_staged(

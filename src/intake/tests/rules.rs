@@ -137,3 +137,69 @@ fn texts_are_no_longer_than_the_table_says() {
             .contains("char(3)")
     );
 }
+
+#[test]
+fn lengths_hold_for_partition_values_and_for_what_is_made() {
+    let varchar = r#"{"__CHAR_VARCHAR_TYPE_STRING":"varchar(3)"}"#;
+    let table = typed("a", "long")
+        .field("p", "string", true, varchar)
+        .partitioned_by(&["p"])
+        .build();
+    let rows = file_of([("a", longs([1]))]);
+    let Err(error) = table.accept_in(&[("p", Some("abcd"))], &rows) else {
+        panic!("four characters are too many");
+    };
+    for part in ["column p", "4 characters", "varchar(3)"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let constant = file_of([("a", longs([1])), ("p", texts(["abcd"]))]);
+    assert!(table.refusal(&constant).contains("varchar(3)"));
+
+    let char = r#"{"__CHAR_VARCHAR_TYPE_STRING":"char(3)"}"#;
+    let table = typed("a", "long")
+        .field("p", "string", true, char)
+        .partitioned_by(&["p"])
+        .build();
+    let partitions = |directories: &[(&str, Option<&str>)], file: &_| {
+        let taken = table.accept_in(directories, file).unwrap();
+        let values = taken.iter().map(|taken| taken.partition("p"));
+        values
+            .map(|value| value.map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let padded = |text: &str| Some(text.to_owned());
+    let named = |values: &[&str]| {
+        file_of([
+            ("a", longs((0..values.len() as i64).map(Some))),
+            ("p", texts(values.iter().map(|text| Some(*text)))),
+        ])
+    };
+    assert_eq!(partitions(&[("p", Some("b"))], &rows), [padded("b  ")]);
+    assert_eq!(partitions(&[("p", None)], &rows), [None]);
+    assert_eq!(partitions(&[], &named(&["b", "b"])), [padded("b  ")]);
+    assert_eq!(partitions(&[], &named(&[""])), [padded("   ")]);
+    assert_eq!(
+        partitions(&[], &named(&["b", "cd"])),
+        [padded("b  "), padded("cd ")]
+    );
+    let both = partitions(&[("p", Some("b"))], &named(&["b", "b "]));
+    assert_eq!(both, [padded("b  ")]);
+    assert!(table.accept_in(&[("p", Some("abcd"))], &rows).is_err());
+
+    let made = |key: &str, sql: &str, spelling: &str| {
+        let metadata = format!(r#"{{"{key}":"{sql}","__CHAR_VARCHAR_TYPE_STRING":"{spelling}"}}"#);
+        typed("a", "long")
+            .field("c", "string", true, &metadata)
+            .features(&["allowColumnDefaults", "generatedColumns"])
+            .build()
+    };
+    for (key, sql) in [
+        ("CURRENT_DEFAULT", "'ab'"),
+        ("delta.generationExpression", "concat('a', 'b')"),
+    ] {
+        let taken = made(key, sql, "char(3)").one(&rows);
+        assert_eq!(taken.column("c").as_string::<i32>().value(0), "ab ");
+        let text = made(key, sql, "varchar(1)").refusal(&rows);
+        assert!(text.contains("2 characters"), "{text}");
+    }
+}

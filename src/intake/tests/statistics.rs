@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::parquet::basic::ColumnOrder;
 use ::parquet::file::metadata::ParquetMetaDataReader;
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array, RecordBatch,
     StructArray,
@@ -191,5 +191,50 @@ fn files_encoded_anew_have_orders_that_all_readers_know() {
     assert_eq!(
         table.one(&bytes).stats["maxValues"],
         json!({"a": 2, "x": 3.0})
+    );
+}
+
+#[test]
+fn columns_that_cluster_the_table_have_statistics_in_any_case() {
+    let table = typed("a", "long")
+        .column("b", "long")
+        .column(
+            "s",
+            r#"{"type":"struct","fields":[{"name":"x","type":"string","nullable":true,"metadata":{}}]}"#,
+        )
+        .property("delta.dataSkippingNumIndexedCols", "1")
+        .features(&["clustering", "domainMetadata"])
+        .clustered_by(&["b"])
+        .clustered_by(&["s", "x"])
+        .build();
+    let text = Field::new("x", DataType::Utf8, true);
+    let inner = StructArray::from(vec![(Arc::new(text), texts(["p", "q"]))]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("a", longs([1, 2])),
+        ("b", longs([Some(7), None])),
+        ("s", Arc::new(inner)),
+    ];
+    let expected = json!({
+        "numRecords": 2,
+        "minValues": {"a": 1, "b": 7, "s": {"x": "p"}},
+        "maxValues": {"a": 2, "b": 7, "s": {"x": "q"}},
+        "nullCount": {"a": 0, "b": 1, "s": {"x": 0}},
+    });
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let kept = table.one(&file_with(&batch, WriterProperties::builder().build()));
+    assert!(kept.is_as_staged());
+    assert_eq!(kept.stats, expected);
+
+    let none = WriterProperties::builder().set_statistics_enabled(EnabledStatistics::None);
+    let silent = table.one(&file_with(&batch, none.build()));
+    assert!(!silent.is_as_staged(), "its footer tells nothing");
+    assert_eq!(silent.stats, expected);
+
+    // A file without the columns has nothing but nulls in them.
+    let lacking = table.one(&file_of([("a", longs([1]))]));
+    assert!(lacking.is_as_staged());
+    assert_eq!(
+        lacking.stats["nullCount"],
+        json!({"a": 0, "b": 1, "s": {"x": 1}})
     );
 }

@@ -1,8 +1,10 @@
 //! Opening paths without ever leaving a directory.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, Result};
 
@@ -21,6 +23,8 @@ pub(super) struct Root {
     /// Without symlinks, as of when it was opened.
     canonical: PathBuf,
     resolver: Resolver,
+    /// New directories whose names are known to be durable, by device and inode number.
+    settled: Mutex<HashSet<(u64, u64)>>,
 }
 
 /// Who keeps a path below the root.
@@ -53,7 +57,20 @@ impl Root {
             fd,
             canonical: canonicalize(path)?,
             resolver: Resolver::Components,
+            settled: Mutex::default(),
         })
+    }
+
+    /// Whether [`Root::note_settled`] was told of a directory.
+    pub(super) fn is_settled(&self, directory: &fs::Stat) -> bool {
+        let id = (directory.st_dev, directory.st_ino);
+        self.settled.lock().contains(&id)
+    }
+
+    /// Notes that the name of a directory is durable.
+    pub(super) fn note_settled(&self, directory: &fs::Stat) {
+        let id = (directory.st_dev, directory.st_ino);
+        self.settled.lock().insert(id);
     }
 
     /// The directory itself, open with `O_PATH`.

@@ -4,7 +4,8 @@
 //! SPOOL/ID/lock                held (flock) by the process that serves the transaction
 //! SPOOL/ID/transaction.json    what is known of it, replaced whole and durably
 //! SPOOL/ID/attempt             the commit under way: written over, durable before it begins
-//! SPOOL/ID/outcome             what became of it: written over, and lost with the power
+//! SPOOL/ID/outcome             that its files are durable, then what became of it: written over, and
+//!                              lost with the power
 //! SPOOL/ID/files/              the user's files
 //! SPOOL/ID/scratch/            files made of them, which are no one's once no commit runs
 //! ```
@@ -29,6 +30,7 @@ use super::super::posix::Owner;
 use super::beneath::Root;
 use super::write::sync_dir;
 use super::{error_of, write};
+use crate::base::clock::TimestampMs;
 use directory::{ATTEMPT, OUTCOME, SCRATCH};
 use notes::open_note;
 use remove::remove_directory;
@@ -105,6 +107,15 @@ impl Spool {
         let opened = PathBuf::from(format!("/proc/self/fd/{}", at.as_raw_fd()));
         let root = Root::open(&opened).map_err(failed)?;
         Ok(Some(Spool { root, shown }))
+    }
+
+    /// Whether what was opened is still what its path leads to: somebody may have removed it, or
+    /// have put another table in the place of the one that it lies in.
+    pub fn is_in_place(&self) -> bool {
+        let opened = self.directory().and_then(fs::fstat);
+        let there = fs::stat(&self.shown);
+        matches!((opened, there), (Ok(one), Ok(other))
+            if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
     }
 
     /// The ids of the transactions, sorted; other names are none of ours.
@@ -269,7 +280,7 @@ impl Spool {
     /// Whether this file system can make a file only where none is, which commits need: by a hard
     /// link, or by renaming without replacing.
     pub fn probe(&self) -> Result<(), StorageError> {
-        let name = format!(".probe-{}.tmp", uuid::Uuid::new_v4());
+        let name = write::temporary_name("probe");
         let all = self
             .directory()
             .map_err(|errno| fault("open", &self.shown, errno))?;
@@ -288,6 +299,15 @@ impl Spool {
                 ),
             }),
         }
+    }
+
+    /// Removes the temporary files directly in this directory that processes of ours left which were
+    /// killed, as far as they were written before a time; how many there were.
+    pub fn remove_leftovers(&self, before: TimestampMs) -> Result<usize, StorageError> {
+        let removed = self
+            .directory()
+            .and_then(|directory| write::remove_leftovers(&directory, before));
+        removed.map_err(|errno| fault("tidy", &self.shown, errno))
     }
 
     fn directory(&self) -> rustix::io::Result<OwnedFd> {

@@ -1,16 +1,24 @@
 //! Writing files whole, durably, and atomically.
 
+mod leftovers;
+mod temporary;
+
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{Errno, Result};
-use uuid::Uuid;
 
+use self::temporary::Temporary;
 use super::super::PutOutcome;
 use super::beneath::Root;
+use crate::base::clock::{TimestampMs, now_ms};
 
-/// The longest name a file can have, in bytes, on the file systems of Linux.
-const NAME_MAX: usize = 255;
+pub(super) use leftovers::remove_leftovers;
+pub(super) use temporary::temporary_name;
+
+/// After this time, milliseconds, every file system has written by itself what nobody has fsynced: 5 to
+/// 30 seconds are usual.
+const WRITTEN_BY_ITSELF: TimestampMs = 2 * 60 * 1000;
 
 /// Why a file could not be created.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,9 +48,22 @@ pub(super) fn replace(root: &Root, path: &str, content: &[u8]) -> Result<()> {
 
 /// [`replace`] of a name directly in an open directory.
 pub(super) fn replace_in(dir: &OwnedFd, name: &str, content: &[u8]) -> Result<()> {
-    let mut temporary = Temporary::write(dir, name, content)?;
-    fs::renameat(dir, &temporary.name, dir, name)?;
-    temporary.gone = true;
+    if let Some(unnamed) = Temporary::unnamed(dir, content)? {
+        match unnamed.link_to(name) {
+            Ok(PutOutcome::Created) => {
+                unnamed.settle()?;
+                return sync_dir(dir);
+            }
+            // For an instant it has a name of its own.
+            Ok(PutOutcome::AlreadyExists) => {
+                unnamed.replace(name)?;
+                return sync_dir(dir);
+            }
+            Err(errno) if cannot_link(errno) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Temporary::named(dir, name, content)?.replace(name)?;
     sync_dir(dir)
 }
 
@@ -57,24 +78,55 @@ pub(super) fn create(
     if fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
         return Ok(PutOutcome::AlreadyExists);
     }
-    let mut temporary = Temporary::write(&dir, name, content)?;
-    let outcome = match temporary.link_to(name) {
-        Ok(outcome) => outcome,
-        Err(link @ (Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK)) => {
-            match temporary.rename_to(name) {
-                Err(rename @ (Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) => {
-                    return Err(CreateError::NotAtomic { link, rename });
-                }
-                renamed => renamed?,
-            }
-        }
-        Err(errno) => return Err(errno.into()),
+    let outcome = match create_unnamed(&dir, name, content) {
+        Ok(Some(outcome)) => outcome,
+        Err(errno) if !cannot_link(errno) => return Err(errno.into()),
+        Ok(None) | Err(_) => create_by_name(&dir, name, content)?,
     };
-    drop(temporary);
     if outcome == PutOutcome::Created {
         sync_dir(&dir)?;
     }
     Ok(outcome)
+}
+
+/// [`create`], without what makes the name durable; `None` where a file has to have a name from the
+/// first.
+fn create_unnamed(dir: &OwnedFd, name: &str, content: &[u8]) -> Result<Option<PutOutcome>> {
+    let Some(unnamed) = Temporary::unnamed(dir, content)? else {
+        return Ok(None);
+    };
+    let outcome = unnamed.link_to(name)?;
+    if outcome == PutOutcome::Created {
+        unnamed.settle()?;
+    }
+    Ok(Some(outcome))
+}
+
+/// [`create`], without what makes the name durable, where a file has to have a name from the first.
+fn create_by_name(
+    dir: &OwnedFd,
+    name: &str,
+    content: &[u8],
+) -> std::result::Result<PutOutcome, CreateError> {
+    let mut temporary = Temporary::named(dir, name, content)?;
+    match temporary.link_to(name) {
+        Err(link) if cannot_link(link) => match temporary.rename_to(name) {
+            Err(rename @ (Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) => {
+                Err(CreateError::NotAtomic { link, rename })
+            }
+            renamed => Ok(renamed?),
+        },
+        linked => Ok(linked?),
+    }
+}
+
+/// Whether what linkat said is that it cannot be done here: by the file system, or, of a file
+/// without a name, because there is no `/proc`.
+fn cannot_link(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK | Errno::NOENT | Errno::XDEV
+    )
 }
 
 /// Makes the entries of a directory durable.
@@ -89,87 +141,11 @@ pub(super) fn remove(root: &Root, path: &str) -> Result<()> {
     fs::unlinkat(dir, name, AtFlags::empty())
 }
 
-/// A file under a name of its own, whole and fsynced, which is removed on drop unless it is gone.
-#[derive(Debug)]
-struct Temporary<'a> {
-    dir: &'a OwnedFd,
-    name: String,
-    gone: bool,
-}
-
-impl<'a> Temporary<'a> {
-    fn write(dir: &'a OwnedFd, target: &str, content: &[u8]) -> Result<Temporary<'a>> {
-        let name = temporary_name(target);
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(dir, &name, flags, Mode::from_raw_mode(0o666))?;
-        let temporary = Temporary {
-            dir,
-            name,
-            gone: false,
-        };
-        let mut rest = content;
-        while !rest.is_empty() {
-            match rustix::io::write(&file, rest) {
-                Ok(0) => return Err(Errno::IO),
-                Ok(count) => rest = &rest[count..],
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        fs::fsync(&file)?;
-        Ok(temporary)
-    }
-
-    /// Gives the file a second name unless that is taken.
-    fn link_to(&self, name: &str) -> Result<PutOutcome> {
-        let linked = fs::linkat(self.dir, &self.name, self.dir, name, AtFlags::empty());
-        match linked {
-            Ok(()) => Ok(PutOutcome::Created),
-            // On NFS a repeated request whose first answer was lost fails although it was done.
-            Err(_) if self.is_linked_as(name) => Ok(PutOutcome::Created),
-            Err(Errno::EXIST) => Ok(PutOutcome::AlreadyExists),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    fn is_linked_as(&self, name: &str) -> bool {
-        let stat = |name: &str| fs::statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        match (stat(&self.name), stat(name)) {
-            (Ok(own), Ok(other)) => own.st_dev == other.st_dev && own.st_ino == other.st_ino,
-            _ => false,
-        }
-    }
-
-    /// Moves the file to another name unless that is taken.
-    fn rename_to(&mut self, name: &str) -> Result<PutOutcome> {
-        let flags = RenameFlags::NOREPLACE;
-        match fs::renameat_with(self.dir, &self.name, self.dir, name, flags) {
-            Ok(()) => {
-                self.gone = true;
-                Ok(PutOutcome::Created)
-            }
-            Err(Errno::EXIST) => Ok(PutOutcome::AlreadyExists),
-            Err(errno) => Err(errno),
-        }
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.gone {
-            // A file that stays is litter that readers of the directory ignore.
-            let _ = fs::unlinkat(self.dir, &self.name, AtFlags::empty());
-        }
-    }
-}
-
-/// `.TARGET.UUID.tmp`, the target cut so that the whole is a name that a file can have.
-fn temporary_name(target: &str) -> String {
-    let uuid = Uuid::new_v4();
-    let room = NAME_MAX - format!("..{uuid}.tmp").len();
-    let target = &target[..target.floor_char_boundary(room)];
-    format!(".{target}.{uuid}.tmp")
+/// Removes an empty directory.
+pub(super) fn remove_directory(root: &Root, path: &str) -> Result<()> {
+    let (parent, name) = split(path);
+    let dir = root.open_beneath(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+    fs::unlinkat(dir, name, AtFlags::REMOVEDIR)
 }
 
 /// A path's directory (`""` for the root) and last name.
@@ -188,7 +164,11 @@ pub(super) fn dir_made(root: &Root, dir: &str) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match root.open_beneath(dir, flags) {
         Err(Errno::NOENT) if !dir.is_empty() => {}
-        opened => return opened,
+        Ok(opened) => {
+            settle(root, dir, &opened)?;
+            return Ok(opened);
+        }
+        Err(errno) => return Err(errno),
     }
     let (parent, name) = split(dir);
     let above = dir_made(root, parent)?;
@@ -198,6 +178,35 @@ pub(super) fn dir_made(root: &Root, dir: &str) -> Result<OwnedFd> {
         Err(errno) => return Err(errno),
     }
     root.open_beneath(dir, flags)
+}
+
+/// Makes the name of a directory durable that somebody else has made lately, and may not have made
+/// durable: most writers never do.
+fn settle(root: &Root, dir: &str, opened: &OwnedFd) -> Result<()> {
+    if dir.is_empty() || !is_new(opened)? {
+        return Ok(());
+    }
+    let stat = fs::fstat(opened)?;
+    if root.is_settled(&stat) {
+        return Ok(());
+    }
+    let (parent, _) = split(dir);
+    let above = root.open_beneath(parent, OFlags::RDONLY | OFlags::DIRECTORY)?;
+    sync_dir(&above)?;
+    settle(root, parent, &above)?;
+    root.note_settled(&stat);
+    Ok(())
+}
+
+/// Whether a directory was made lately, or that cannot be told.
+fn is_new(dir: &OwnedFd) -> Result<bool> {
+    let found = match fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME) {
+        Err(Errno::NOSYS) => return Ok(true),
+        found => found?,
+    };
+    let made = found.stx_btime.tv_sec.saturating_mul(1000);
+    let has_time = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Ok(!has_time || now_ms() < made.saturating_add(WRITTEN_BY_ITSELF))
 }
 
 pub(super) fn sync_dir(dir: impl AsFd) -> Result<()> {

@@ -43,12 +43,9 @@ pub(super) fn check_options(options: &StoreOptions) -> Result<(), StorageError> 
         .find(|(key, _)| !is_known(&key.to_ascii_lowercase()))
     {
         None => Ok(()),
-        Some((key, _)) => Err(invalid(
-            key,
-            "no store has an option of this name; see the configuration keys of the object_store \
-             crate, such as aws_region, azure_storage_account_name, google_service_account"
-                .to_owned(),
-        )),
+        Some((key, _)) => Err(StorageError::UnknownOption {
+            option: key.clone(),
+        }),
     }
 }
 
@@ -104,7 +101,14 @@ pub(super) fn open(location: &str, options: &StoreOptions) -> Result<Arc<dyn Sto
     let (scheme, prefix) = ObjectStoreScheme::parse(&url)
         .map_err(|error| malformed(&object_store::Error::from(error)))?;
     let opened = build(&url, &scheme, &settings(&scheme, options));
-    let (store, pages) = opened.map_err(|error| invalid(location, chain(&error)))?;
+    let (store, pages) = opened.map_err(|error| {
+        let mut said = chain(&error);
+        if scheme == ObjectStoreScheme::MicrosoftAzure && said.contains("Account must be specified")
+        {
+            said.push_str("; set AZURE_STORAGE_ACCOUNT_NAME, or give -o account_name=NAME");
+        }
+        invalid(location, said)
+    })?;
     let root = location.trim_end_matches('/');
     Ok(Arc::new(ObjectStoreBackend::new(
         root, &prefix, store, pages,
@@ -137,6 +141,18 @@ fn settings(scheme: &ObjectStoreScheme, options: &StoreOptions) -> Vec<(String, 
     settings.extend(variables);
     let given = options.pairs.iter();
     settings.extend(given.map(|(key, value)| (key.to_ascii_lowercase(), value.clone())));
+    // Who writes http: means it; `allow_http` behind it can still say no.
+    let is_store = |key: &str| {
+        (key.contains("endpoint") || key.contains("base_url"))
+            && !key.contains("metadata")
+            && !key.contains("msi")
+    };
+    if settings
+        .iter()
+        .any(|(key, value)| is_store(key) && value.starts_with("http://"))
+    {
+        settings.insert(0, ("allow_http".to_owned(), "true".to_owned()));
+    }
     settings
 }
 

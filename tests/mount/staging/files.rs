@@ -14,6 +14,7 @@ use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 use super::{each_way, errno, pattern};
 use crate::rig::{Rig, is_mounted, may_mount};
 use crate::semantics::says;
+use crate::support::{batch, longs, parquet};
 
 /// A shared mapping of a whole file.
 struct Mapping {
@@ -391,6 +392,42 @@ fn g23_a_full_disk_is_told_at_the_write() {
             }
         }
         fs::write(rig.at("@staging/t/g"), vec![1; 2 << 20]).expect("there is room again");
+        rig.unmount();
+    }
+}
+
+/// The kernel tells of a close after the program has gone on: to be sure of the order, this test
+/// closes a removed file while the commit finds the disk full.
+#[test]
+fn g23_a_commit_waits_for_the_room_of_removed_files() {
+    says("a commit that finds the disk full waits for that");
+    if !may_mount() {
+        return;
+    }
+    for way in super::WAYS {
+        let mut rig = Rig::new();
+        let table = rig.table();
+        let _small = Small::over(&table);
+        rig.create_table("small");
+        rig.mount(&["-o", way]);
+        let at = |name: &str| rig.at("@staging/t").join(name);
+        fs::create_dir(at("")).expect("a transaction begins");
+        fs::write(at("a.parquet"), parquet(&batch([("id", longs(0..10))]))).expect("there is room");
+        File::create(at(".commit")).expect("can be made");
+        let mut large = File::create(at("large")).expect("can be made");
+        let block = vec![1; 1 << 12];
+        while large.write_all(&block).is_ok() {}
+        fs::remove_file(at("large")).expect("is there");
+        assert_eq!(free(&table), 0, "{way}");
+        let synced = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(100));
+                drop(large);
+            });
+            super::fsync(&at(".commit"))
+        });
+        let status = fs::read_to_string(at(".status")).expect("can be read");
+        assert_eq!(synced, 0, "{way}: {status}");
         rig.unmount();
     }
 }

@@ -278,6 +278,8 @@ fn files_belong_to_who_makes_them() {
         return;
     }
     let mut rig = Rig::new();
+    // Whoever may write to the table's directory may begin transactions.
+    fs::set_permissions(rig.table(), fs::Permissions::from_mode(0o777)).expect("it is ours");
     rig.mount(&["--allow-other", "-o", "umask=0"]);
     let run = |uid: u32, script: &str| {
         let output = Command::new("sh")
@@ -311,6 +313,27 @@ fn files_belong_to_who_makes_them() {
     assert!(run(1234, "chmod 600 t/f; cat t/f > /dev/null"));
     assert!(!run(4321, "cat t/f"));
     assert!(run(1234, "chmod 0 t/f; rm -r t"), "it is theirs");
+
+    says(
+        "With `--allow-other` as root, whoever may write to the table's directory may begin transactions",
+    );
+    let mut rig = Rig::new();
+    std::os::unix::fs::chown(rig.table(), Some(1234), Some(77)).expect("root may");
+    rig.mount(&["--allow-other"]);
+    let staging = fs::metadata(rig.at("@staging")).expect("is there");
+    assert_eq!(
+        (staging.uid(), staging.gid(), staging.mode() & 0o7777),
+        (1234, 77, 0o1755)
+    );
+    for (uid, may) in [(1234, true), (4321, false)] {
+        let status = Command::new("mkdir")
+            .arg(format!("t{uid}"))
+            .current_dir(rig.at("@staging"))
+            .uid(uid)
+            .status()
+            .expect("can be run");
+        assert_eq!(status.success(), may, "{uid}");
+    }
 
     let flags = AtFlags::empty();
     let mut rig = Rig::new();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
@@ -28,7 +29,7 @@ pub struct SpoolDirectory {
     pub(super) shown: PathBuf,
     pub(super) directory: OwnedFd,
     pub(super) files: OwnedFd,
-    scratch: OwnedFd,
+    scratch: Arc<OwnedFd>,
     attempt: File,
     outcome: File,
     scratch_number: AtomicU64,
@@ -48,7 +49,7 @@ impl SpoolDirectory {
             id: id.to_owned(),
             shown,
             files: subdirectory(&directory, FILES)?,
-            scratch: subdirectory(&directory, SCRATCH)?,
+            scratch: Arc::new(subdirectory(&directory, SCRATCH)?),
             attempt: open_note(&directory, ATTEMPT, OFlags::empty())?,
             outcome: open_note(&directory, OUTCOME, OFlags::empty())?,
             scratch_number: AtomicU64::new(0),
@@ -71,6 +72,14 @@ impl SpoolDirectory {
     /// The path of the directory of the user's files, for messages.
     pub fn shown_files(&self) -> PathBuf {
         self.shown.join(FILES)
+    }
+
+    /// Whether the user's files may have hard links in another directory: not on another disk.
+    pub fn may_link_to(&self, other: &str) -> bool {
+        match (fs::fstat(&self.files), fs::stat(other)) {
+            (Ok(files), Ok(other)) => files.st_dev == other.st_dev,
+            _ => true,
+        }
     }
 
     /// The directory of the user's files.
@@ -104,16 +113,20 @@ impl SpoolDirectory {
             .map_err(|source| io_fault("read", &self.shown.join(ATTEMPT), source))
     }
 
-    /// Notes a commit under way, durably, in place of the one before; `None` that there is none,
-    /// which a loss of power may undo.
+    /// Notes a commit under way in place of the one before; `None` that there is none. A loss of power
+    /// may undo either, until [`SpoolDirectory::sync_attempt`].
     pub fn set_attempt(&self, attempt: Option<&[u8]>) -> Result<(), StorageError> {
         let failed = |source| io_fault("write", &self.shown.join(ATTEMPT), source);
         match attempt {
-            Some(note) => write_note(&self.attempt, note)
-                .and_then(|()| self.attempt.sync_data())
-                .map_err(failed),
+            Some(note) => write_note(&self.attempt, note).map_err(failed),
             None => self.attempt.set_len(0).map_err(failed),
         }
+    }
+
+    /// Makes what was noted of a commit under way durable.
+    pub fn sync_attempt(&self) -> Result<(), StorageError> {
+        (self.attempt.sync_data())
+            .map_err(|source| io_fault("write", &self.shown.join(ATTEMPT), source))
     }
 
     /// What was noted of the outcome of a commit; `None` where nothing was, or it was lost.
@@ -180,14 +193,11 @@ impl SpoolDirectory {
         let name = format!("{number}-{}", uuid::Uuid::new_v4());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let shown = self.shown.join(SCRATCH).join(&name);
-        let file = fs::openat(&self.scratch, &name, flags, Mode::from_raw_mode(0o644))
+        let file = fs::openat(&*self.scratch, &name, flags, Mode::from_raw_mode(0o644))
             .map_err(|errno| fault("create", &shown, errno))?;
         Ok(SpoolFile {
-            directory: self
-                .scratch
-                .try_clone()
-                .map_err(|source| io_fault("open", &shown, source))?,
-            file: File::from(file),
+            directory: self.scratch.clone(),
+            file: Some(Arc::new(File::from(file))),
             name,
             shown: shown.display().to_string(),
         })
@@ -197,9 +207,10 @@ impl SpoolDirectory {
     /// own: those of a file that could not be fsynced do not have its content.
     pub fn copy_to_scratch(&self, file: &File, sharing: bool) -> Result<SpoolFile, StorageError> {
         let copy = self.create_scratch()?;
+        let to = copy.open()?;
         let copied = match sharing {
-            true => publish::copy_content(file, copy.file()),
-            false => publish::copy_by_hand(file, copy.file()),
+            true => publish::copy_content(file, &to),
+            false => publish::copy_by_hand(file, &to),
         };
         copied
             .map_err(|errno| fault("write", &self.shown.join(SCRATCH).join(&copy.name), errno))?;
@@ -209,12 +220,12 @@ impl SpoolDirectory {
     /// Removes what interrupted commits have left in the scratch directory.
     pub fn clear_scratch(&self) -> Result<(), StorageError> {
         let failed = |errno| fault("clear", &self.shown.join(SCRATCH), errno);
-        for entry in fs::Dir::read_from(&self.scratch).map_err(failed)? {
+        for entry in fs::Dir::read_from(&*self.scratch).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }
-            match fs::unlinkat(&self.scratch, entry.file_name(), AtFlags::empty()) {
+            match fs::unlinkat(&*self.scratch, entry.file_name(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(failed(errno)),
             }
@@ -236,16 +247,39 @@ impl SpoolDirectory {
 /// stays.
 #[derive(Debug)]
 pub struct SpoolFile {
-    directory: OwnedFd,
-    file: File,
+    directory: Arc<OwnedFd>,
+    /// `None` once it is closed.
+    file: Option<Arc<File>>,
     name: String,
     shown: String,
 }
 
 impl SpoolFile {
-    /// The open file.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// The file, open for reading and writing.
+    pub fn open(&self) -> Result<Arc<File>, StorageError> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = fs::openat(&*self.directory, &self.name, flags, Mode::empty());
+        let file = file.map_err(|errno| fault("open", self.shown.as_ref(), errno))?;
+        Ok(Arc::new(File::from(file)))
+    }
+
+    /// Makes what was written durable, and closes the file: what could not be written is told now,
+    /// since nobody may remember it until it is open again.
+    pub fn close(&mut self) -> Result<(), StorageError> {
+        match self.file.take() {
+            None => Ok(()),
+            Some(file) => {
+                (file.sync_all()).map_err(|source| io_fault("fsync", self.shown.as_ref(), source))
+            }
+        }
+    }
+
+    fn written(&self) -> io::Result<&File> {
+        let closed = || io::Error::other("it is closed");
+        self.file.as_deref().ok_or_else(closed)
     }
 
     /// Its path, for messages.
@@ -256,24 +290,24 @@ impl SpoolFile {
 
 impl Write for SpoolFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.written()?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.written()?.flush()
     }
 }
 
 impl Seek for SpoolFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        self.written()?.seek(to)
     }
 }
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
         // What stays is cleared when the transaction commits again, or is removed.
-        let _ = fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        let _ = fs::unlinkat(&*self.directory, &self.name, AtFlags::empty());
     }
 }
 

@@ -15,6 +15,9 @@ use super::super::write::{self, sync_dir};
 use super::fault;
 use crate::base::clock::TimestampMs;
 
+/// How often a file is given its name while others take the directory away that it is to lie in.
+const TRIES: usize = 8;
+
 /// How a file came by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HowPublished {
@@ -23,6 +26,9 @@ pub enum HowPublished {
     /// It is a copy.
     Copied,
 }
+
+/// How many directories are held open.
+const HELD_MAX: usize = 256;
 
 /// Puts data files into a table directory. What it has made is durable once
 /// [`Publisher::make_durable`] has returned.
@@ -34,8 +40,8 @@ pub struct Publisher {
     owner: (u32, u32),
     /// The permission bits of what is put there.
     mode: u32,
-    /// Directories with new names, by their paths.
-    touched: parking_lot::Mutex<BTreeMap<String, OwnedFd>>,
+    /// Directories with new names, by their paths; open, as long as these are not too many.
+    touched: parking_lot::Mutex<BTreeMap<String, Option<OwnedFd>>>,
 }
 
 impl Publisher {
@@ -82,21 +88,44 @@ impl Publisher {
         modified: TimestampMs,
     ) -> rustix::io::Result<HowPublished> {
         let (parent, name) = write::split(path);
-        let directory = {
-            let mut touched = self.touched.lock();
-            match touched.get(parent) {
-                Some(directory) => directory.try_clone().map_err(|error| errno_of(&error))?,
-                None => {
-                    let made = write::dir_made(&self.root, parent)?;
-                    let held = made.try_clone().map_err(|error| errno_of(&error))?;
-                    touched.insert(parent.to_owned(), held);
-                    made
-                }
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let directory = self.directory(parent)?;
+            match self.publish_in(&directory, file, name, modified) {
+                // Somebody else has taken the directory away, which was empty so far.
+                Err(Errno::NOENT) if tries < TRIES => drop(self.touched.lock().remove(parent)),
+                published => return published,
             }
-        };
+        }
+    }
+
+    /// A directory of the table, made where it is missing.
+    fn directory(&self, path: &str) -> rustix::io::Result<OwnedFd> {
+        let mut touched = self.touched.lock();
+        match touched.get(path) {
+            Some(Some(directory)) => directory.try_clone().map_err(|error| errno_of(&error)),
+            Some(None) => write::dir_made(&self.root, path),
+            None => {
+                let made = write::dir_made(&self.root, path)?;
+                let held = (touched.len() < HELD_MAX).then(|| made.try_clone());
+                let held = held.transpose().map_err(|error| errno_of(&error))?;
+                touched.insert(path.to_owned(), held);
+                Ok(made)
+            }
+        }
+    }
+
+    fn publish_in(
+        &self,
+        directory: &OwnedFd,
+        file: &File,
+        name: &str,
+        modified: TimestampMs,
+    ) -> rustix::io::Result<HowPublished> {
         let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
         let flags = AtFlags::SYMLINK_FOLLOW;
-        match fs::linkat(fs::CWD, by_descriptor.as_str(), &directory, name, flags) {
+        match fs::linkat(fs::CWD, by_descriptor.as_str(), directory, name, flags) {
             Ok(()) => return Ok(HowPublished::Linked),
             Err(
                 Errno::XDEV
@@ -108,7 +137,7 @@ impl Publisher {
             ) => {}
             Err(errno) => return Err(errno),
         }
-        self.copy(file, &directory, name, modified)?;
+        self.copy(file, directory, name, modified)?;
         Ok(HowPublished::Copied)
     }
 
@@ -131,8 +160,9 @@ impl Publisher {
         copied
     }
 
-    /// Makes the owner of the table the owner of a file that was published, where this process may:
-    /// once the commit has succeeded, since until then the file is also the user's.
+    /// Makes the owner of the table the owner of a file that was published, durably, where this process
+    /// may: once the commit has succeeded, since until then the file is also the user's. From then on
+    /// he must not be able to change it, not after a loss of power either.
     pub fn own(&self, file: &File) -> Result<(), StorageError> {
         self.own_inner(file)
             .map_err(|errno| fault("chown in", &self.shown, errno))
@@ -151,10 +181,16 @@ impl Publisher {
         if !rustix::process::geteuid().is_root() {
             return Ok(());
         }
+        let file = file.as_fd();
+        let stat = fs::fstat(file)?;
         let (user, group) = self.owner;
+        if (stat.st_uid, stat.st_gid) == self.owner {
+            return Ok(());
+        }
         let user = Some(rustix::process::Uid::from_raw(user));
         let group = Some(rustix::process::Gid::from_raw(group));
-        fs::fchown(file, user, group)
+        fs::fchown(file, user, group)?;
+        fs::fsync(file)
     }
 
     /// Mode and time as a file of the table has them. Whoever may read the table may read the file.
@@ -178,16 +214,39 @@ impl Publisher {
     pub fn make_durable(&self) -> Result<(), StorageError> {
         let touched = self.touched.lock();
         for (path, directory) in &*touched {
-            sync_dir(directory).map_err(|errno| fault("sync", &self.shown.join(path), errno))?;
+            let synced = match directory {
+                Some(directory) => sync_dir(directory),
+                None => write::sync(&self.root, path),
+            };
+            synced.map_err(|errno| fault("sync", &self.shown.join(path), errno))?;
         }
         Ok(())
     }
 
+    /// The directories above `paths` that are not there, each before those in it: who gives files
+    /// these names is going to make them.
+    pub fn missing_directories<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let mut above = BTreeSet::new();
+        for path in paths {
+            let mut at = write::split(path).0;
+            while !at.is_empty() && above.insert(at) {
+                at = write::split(at).0;
+            }
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let is_missing =
+            |path: &&str| matches!(self.root.open_beneath(path, flags), Err(Errno::NOENT));
+        let missing = above.into_iter().filter(is_missing);
+        missing.map(str::to_owned).collect()
+    }
+
     /// Takes names back, durably; those that are not there are no error. All are tried; the error is
-    /// the first one's.
+    /// the first one's. Then removes those of `directories`, sorted as
+    /// [`Publisher::missing_directories`] has them, in which there is nothing.
     pub fn withdraw<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a str>,
+        directories: &'a [String],
     ) -> Result<(), StorageError> {
         let mut first = None;
         let mut parents = BTreeSet::new();
@@ -197,6 +256,19 @@ impl Publisher {
                 Err(Errno::NOENT) => {}
                 Err(errno) => {
                     first.get_or_insert_with(|| fault("remove", &self.shown.join(path), errno));
+                }
+            }
+        }
+        for directory in directories.iter().rev() {
+            match write::remove_directory(&self.root, directory) {
+                Ok(()) => {
+                    parents.remove(directory.as_str());
+                    parents.insert(write::split(directory).0);
+                }
+                Err(Errno::NOENT) => drop(parents.remove(directory.as_str())),
+                Err(errno) => {
+                    let shown = self.shown.join(directory);
+                    tracing::debug!(directory = %shown.display(), %errno, "a directory stays");
                 }
             }
         }
@@ -255,4 +327,36 @@ pub(super) fn copy_by_hand(from: &File, to: impl AsFd) -> rustix::io::Result<()>
 
 fn errno_of(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_taken_away_is_made_again_and_goes_when_it_is_empty() {
+        let table = TempDir::new().expect("a temporary directory");
+        let at = |path: &str| table.path().join(path);
+        let publisher = Publisher::open(table.path(), 0o644).expect("a directory");
+        let mut file = tempfile::tempfile_in(table.path()).expect("can be made");
+        file.write_all(b"content").expect("can be written");
+
+        let paths = ["p=1/q=1/a", "p=1/b", "c"];
+        let missing = publisher.missing_directories(paths);
+        assert_eq!(missing, ["p=1", "p=1/q=1"]);
+        publisher.publish(&file, paths[0], 0).expect("is made");
+        assert!(publisher.missing_directories(paths).is_empty());
+        // As another process does that has made it and fails.
+        publisher.withdraw([paths[0]], &missing).expect("goes");
+        assert!(!at("p=1").exists());
+        publisher.publish(&file, paths[0], 0).expect("is made");
+        publisher.publish(&file, paths[1], 0).expect("is made");
+        publisher.make_durable().expect("can be synced");
+        publisher.withdraw([paths[0]], &missing).expect("goes");
+        assert!(at("p=1/b").exists() && !at("p=1/q=1").exists());
+    }
 }

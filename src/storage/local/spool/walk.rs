@@ -20,6 +20,10 @@ pub enum EntryKind {
     Directory,
     /// A symbolic link, a device, a pipe or a socket.
     Other,
+    /// Anything whose name is no UTF-8; its path tells as much of it as can be told.
+    Misnamed,
+    /// A directory deeper than any that is looked into.
+    TooDeep,
 }
 
 /// An entry below the directory of the user's files.
@@ -38,6 +42,11 @@ pub struct WalkedEntry {
 }
 
 impl WalkedEntry {
+    /// Whether `file`, open since, is the one that was seen.
+    pub fn is_same(&self, file: &std::fs::File) -> std::io::Result<bool> {
+        Ok(fs::fstat(file)?.st_ino == self.inode)
+    }
+
     /// Whether `file`, open since, has the size and the time that the entry was seen with.
     pub fn is_still(&self, file: &std::fs::File) -> std::io::Result<bool> {
         let stat = fs::fstat(file)?;
@@ -51,10 +60,31 @@ fn modified_ns(stat: &fs::Stat) -> i128 {
     i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
+fn inodes_below(directory: &OwnedFd, found: &mut Vec<u64>, depth: usize) -> rustix::io::Result<()> {
+    if depth > DEPTH_MAX {
+        return Ok(());
+    }
+    for entry in fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        found.push(entry.ino());
+        match subdirectory(directory, name) {
+            Ok(inner) => inodes_below(&inner, found, depth + 1)?,
+            // No directory, or gone, or one that nothing can be committed from.
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT | Errno::ACCESS) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
 impl SpoolDirectory {
     /// All entries below the user's directory for which `enter` says yes, sorted by path; what is
-    /// below a directory for which it says no is left out. A name that is no UTF-8 is
-    /// [`StorageError::Unsupported`].
+    /// below a directory for which it says no is left out, and so is what is below one that is
+    /// [`EntryKind::Misnamed`] or [`EntryKind::TooDeep`].
     pub fn walk(
         &self,
         enter: &dyn Fn(&str, EntryKind) -> bool,
@@ -62,6 +92,15 @@ impl SpoolDirectory {
         let mut found = Vec::new();
         self.walk_below(&self.files, "", enter, &mut found, 0)?;
         found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
+    }
+
+    /// The inode numbers of all that is below the user's directory, whatever its names are, as deep as
+    /// files can be committed from.
+    pub fn inodes(&self) -> Result<Vec<u64>, StorageError> {
+        let mut found = Vec::new();
+        inodes_below(&self.files, &mut found, 0)
+            .map_err(|errno| fault("list", &self.shown.join(FILES), errno))?;
         Ok(found)
     }
 
@@ -73,33 +112,16 @@ impl SpoolDirectory {
         found: &mut Vec<WalkedEntry>,
         depth: usize,
     ) -> Result<(), StorageError> {
-        let shown = || self.shown.join(FILES).join(path);
-        let failed = |errno| fault("list", &shown(), errno);
-        if depth > DEPTH_MAX {
-            return Err(StorageError::Unsupported {
-                location: shown().display().to_string(),
-                operation: "listing",
-                reason: format!("directories lie more than {DEPTH_MAX} deep; remove some"),
-            });
-        }
+        let failed = |errno| fault("list", &self.shown.join(FILES).join(path), errno);
         for entry in fs::Dir::read_from(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let Ok(text) = name.to_str() else {
-                return Err(StorageError::Unsupported {
-                    location: shown()
-                        .join(name.to_string_lossy().as_ref())
-                        .display()
-                        .to_string(),
-                    operation: "committing",
-                    reason: "its name is not UTF-8; rename it".to_owned(),
-                });
-            };
+            let text = name.to_string_lossy();
             let below = match path {
-                "" => text.to_owned(),
+                "" => text.to_string(),
                 _ => format!("{path}/{text}"),
             };
             let stat = match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -107,7 +129,9 @@ impl SpoolDirectory {
                 stat => stat.map_err(failed)?,
             };
             let kind = match FileType::from_raw_mode(stat.st_mode) {
+                _ if name.to_str().is_err() => EntryKind::Misnamed,
                 FileType::RegularFile => EntryKind::File,
+                FileType::Directory if depth >= DEPTH_MAX => EntryKind::TooDeep,
                 FileType::Directory => EntryKind::Directory,
                 _ => EntryKind::Other,
             };
@@ -115,7 +139,7 @@ impl SpoolDirectory {
                 continue;
             }
             if kind == EntryKind::Directory {
-                let inner = subdirectory(directory, text).map_err(failed)?;
+                let inner = subdirectory(directory, name).map_err(failed)?;
                 self.walk_below(&inner, &below, enter, found, depth + 1)?;
             }
             found.push(WalkedEntry {
