@@ -15,6 +15,7 @@ mod probe;
 mod process;
 mod serve;
 mod spec;
+mod table;
 mod umount;
 
 #[cfg(test)]
@@ -32,9 +33,12 @@ pub use spec::MountSpec;
 
 use crate::fuse::{Nodes, with_causes};
 
-/// The exit codes of every command, for its help.
+/// The exit codes of a command, for its help.
 macro_rules! exit_codes {
     () => {
+        "\n\nExit codes: 0 done, 1 failed, 2 wrong usage"
+    };
+    (conflict) => {
         "\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 conflict (somebody else committed first: \
          read again and retry)"
     };
@@ -51,7 +55,7 @@ Examples:
 Environment:
   DELTAFS_LOG               what to log, in place of -v: a level, or `warn,deltafs=debug`
   AWS_*, AZURE_*, GOOGLE_*  credentials and settings of object stores",
-    exit_codes!()
+    exit_codes!(conflict)
 );
 
 /// Mount a Delta Lake table: every version is a directory of Parquet files.
@@ -85,7 +89,7 @@ fn run<N: Nodes>(
     arguments: &[OsString],
     build: impl FnOnce(&MountSpec) -> Result<Arc<N>, CliError>,
 ) -> u8 {
-    if helper::is_helper(arguments.first()) {
+    if helper::is_helper(arguments) {
         return helper::run(arguments, build);
     }
     let cli = match Cli::try_parse_from(arguments) {
@@ -125,6 +129,9 @@ fn show_usage(error: &clap::Error, mistake: u8) -> u8 {
         return 0;
     }
     let text = error.render().to_string();
-    eprint!("deltafs: {}", text.strip_prefix("error: ").unwrap_or(&text));
+    match text.strip_prefix("error: ") {
+        Some(text) => eprint!("deltafs: {text}"),
+        None => eprint!("{text}"),
+    }
     mistake
 }

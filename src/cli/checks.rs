@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::options::OptionError;
 use super::probe::{self, Answer};
 use super::{CliError, MountSpec};
 use crate::fuse::{FS_TYPE, host, mountinfo};
@@ -13,6 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Checks the mountpoint and returns it in canonical form. A directory that is not empty is fine:
 /// its content is hidden while the mount is there.
 pub(super) fn mountpoint(spec: &MountSpec) -> Result<PathBuf, CliError> {
+    if spec.settings.fast_open && !spec.is_read_only() {
+        return Err(OptionError::FastOpenNotReadOnly.into());
+    }
     let given = &spec.mountpoint;
     let unusable = |source: std::io::Error| {
         if host::is_disconnected(&source) {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::options::OptionError;
 use super::{CliError, exit_codes};
 use crate::base::clock::monotonic;
+use crate::fuse::host;
 use crate::staging::marker::CommitRequest;
 use crate::staging::{MARKER, STATUS};
 
@@ -26,19 +27,29 @@ Examples:
   mkdir /mnt/orders/@staging/b1
   cp *.parquet /mnt/orders/@staging/b1/
   deltafs commit /mnt/orders/@staging/b1
-  deltafs commit /mnt/orders/@staging/b1 --mode overwrite --option replaceWhere=\"day = '2024-01-15'\"
-  deltafs commit /mnt/orders/@staging/b1 --option txnAppId=loader --option txnVersion=17
-  deltafs commit /mnt/orders/@staging/b1 --option dataChange=false --option remove=a.parquet \\
-      --option remove=b.parquet
+  deltafs commit /mnt/orders/@staging/b1 --mode overwrite \\
+      --option replaceWhere=\"day = '2024-01-15'\"
+  deltafs commit /mnt/orders/@staging/b1 \\
+      --option txnAppId=loader --option txnVersion=17
 
-It writes the options to DIR/.commit and fsyncs it, which is what `touch` and `sync` do as well; without
-options a .commit that is there keeps what it says, and one that is made means append. Options:
-mode, replaceWhere, partitionOverwriteMode, mergeSchema, overwriteSchema, dataChange, remove,
-readVersion, txnAppId, txnVersion, userMetadata, isolationLevel.
+Options, as in STAGING_DIR/.commit:
+  replaceWhere=PREDICATE          with overwrite: replaces these partitions only
+  partitionOverwriteMode=dynamic  with overwrite: replaces those of the rows
+  mergeSchema=true                adds columns that only the files have
+  overwriteSchema=true            with overwrite: takes the schema of the files
+  remove=NAME                     takes this file of @vN out; repeatable
+  dataChange=false                with remove: the same rows, in other files
+  txnAppId=NAME, txnVersion=N     is done once, however often it is tried
+  readVersion=N                   the version that was read, if not at mkdir
+  isolationLevel=Serializable     appends of others conflict, too
+  userMetadata=TEXT               text for the history
 
-A commit that failed has changed nothing: the message says why, DIR/.status too, and the command can
-be run again.",
-    exit_codes!()
+It writes the options to STAGING_DIR/.commit and fsyncs that file. Without options, a .commit that \
+is there keeps what it says, and a new one means append.
+
+A commit that failed has changed nothing: the message says why, and so does STAGING_DIR/.status. \
+Mend it and run the command again. Asked again after success, it gives the same answer.",
+    exit_codes!(conflict)
 );
 
 /// Commit a staging directory: all of its files, or none.
@@ -51,7 +62,7 @@ pub(super) struct CommitArgs {
     /// Add to the table, or replace it [default: append].
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeArg>,
-    /// An option of .commit; may be given repeatedly.
+    /// An option of .commit, listed below; may be given repeatedly.
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = super::inspect::key_value)]
     options: Vec<(String, String)>,
     /// Print the content of .status instead of a sentence.
@@ -79,24 +90,28 @@ impl CommitArgs {
             };
             object.insert("mode".to_owned(), mode.into());
         }
-        let bad = |found: String| OptionError::BadValue {
-            option: "option".into(),
-            found,
-            expected: "each option once (only remove may be given repeatedly)",
+        let twice = |key: &str| OptionError::Commit {
+            problem: format!(
+                "{key} is given twice; give each option once (only remove may be repeated)"
+            ),
         };
         for (key, value) in &self.options {
             let value = Value::from(value.clone());
             match (key.as_str(), object.get_mut(key)) {
                 ("remove", Some(Value::Array(names))) => names.push(value),
                 ("remove", _) => drop(object.insert(key.clone(), Value::Array(vec![value]))),
-                (_, Some(_)) => return Err(bad(format!("{key} twice"))),
+                (_, Some(_)) => return Err(twice(key)),
                 (_, None) => drop(object.insert(key.clone(), value)),
             }
         }
         let content = Value::Object(object).to_string().into_bytes();
         match CommitRequest::parse(&content) {
             Ok(_) => Ok(Some(content)),
-            Err(problem) => Err(OptionError::Commit { problem }),
+            // Nobody typed the JSON that a position would point into.
+            Err(mut problem) => {
+                problem.truncate(problem.find(" at line ").unwrap_or(problem.len()));
+                Err(OptionError::Commit { problem })
+            }
         }
     }
 }
@@ -107,11 +122,7 @@ pub(super) fn run(args: &CommitArgs) -> Result<(), CliError> {
     let directory = &args.directory;
     let status = directory.join(STATUS);
     let marker = directory.join(MARKER);
-    let failed = |path: &Path, source| CliError::Staging {
-        path: path.to_owned(),
-        source,
-    };
-    fs::read(&status).map_err(|source| failed(directory, source))?;
+    check(directory, &status)?;
     let answer = wait_for(&marker, content);
     let now = fs::read_to_string(&status).unwrap_or_default();
     let said: Value = serde_json::from_str(&now).unwrap_or_default();
@@ -137,15 +148,65 @@ pub(super) fn run(args: &CommitArgs) -> Result<(), CliError> {
             let message = said.pointer("/error/message").and_then(Value::as_str);
             let name = said.pointer("/error/name").and_then(Value::as_str);
             let state = said.get("state").and_then(Value::as_str);
-            match (message, name) {
-                (Some(message), Some(name)) if state == Some("failed") => Err(CliError::Commit {
-                    message: format!("{name}: {message}"),
+            match (state, message, name) {
+                (Some("failed"), Some(message), Some(name)) => Err(CliError::Commit {
+                    // That of a conflict begins with its name.
+                    message: match message.starts_with(name) {
+                        true => message.to_owned(),
+                        false => format!("{name}: {message}"),
+                    },
+                    errno: source.raw_os_error(),
+                }),
+                (Some("committed"), ..) if source.raw_os_error() == Some(libc::EROFS) => {
+                    Err(CliError::Committed {
+                        directory: directory.clone(),
+                        version: said
+                            .get("version")
+                            .map(Value::to_string)
+                            .unwrap_or_default(),
+                    })
+                }
+                _ => Err(CliError::Input {
+                    path: marker,
                     source,
                 }),
-                _ => Err(failed(&marker, source)),
             }
         }
     }
+}
+
+/// Refuses what is no directory of a transaction.
+fn check(directory: &Path, status: &Path) -> Result<(), CliError> {
+    let said = match fs::read(status) {
+        Err(error) if host::is_disconnected(&error) => {
+            let staging = directory
+                .ancestors()
+                .find(|path| path.ends_with("@staging"));
+            let mountpoint = staging.and_then(Path::parent).unwrap_or(directory);
+            return Err(CliError::Stale {
+                mountpoint: mountpoint.to_owned(),
+            });
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(CliError::Input {
+                path: status.to_owned(),
+                source: error,
+            });
+        }
+        said => said.unwrap_or_default(),
+    };
+    let said: Value = serde_json::from_slice(&said).unwrap_or_default();
+    if said.get("state").is_some_and(Value::is_string) {
+        return Ok(());
+    }
+    Err(CliError::NoTransaction {
+        path: directory.to_owned(),
+        found: match fs::metadata(directory) {
+            Ok(found) if found.is_dir() => "is not a transaction",
+            Ok(_) => "is a file",
+            Err(_) => "does not exist",
+        },
+    })
 }
 
 /// Writes the marker where there is a content, and fsyncs it, with a word on the terminal where that
@@ -161,8 +222,11 @@ fn wait_for(marker: &Path, content: Option<Vec<u8>>) -> io::Result<()> {
             options.write(true).create(true).truncate(content.is_some());
             let mut file = match options.open(&marker) {
                 // A transaction that was committed can be asked again, not written.
-                Err(error) if content.is_none() && error.raw_os_error() == Some(libc::EROFS) => {
-                    File::open(&marker)?
+                Err(error) if error.raw_os_error() == Some(libc::EROFS) => {
+                    return match content.is_none_or(|content| holds(&marker, &content)) {
+                        true => File::open(&marker)?.sync_all(),
+                        false => Err(error),
+                    };
                 }
                 opened => opened?,
             };
@@ -191,6 +255,10 @@ fn wait_for(marker: &Path, content: Option<Vec<u8>>) -> io::Result<()> {
         show("\r\x1b[K");
     }
     result
+}
+
+fn holds(marker: &Path, content: &[u8]) -> bool {
+    fs::read(marker).is_ok_and(|found| found == content)
 }
 
 #[allow(clippy::disallowed_macros)]

@@ -25,17 +25,18 @@ const HELP: &str = concat!(
 Examples:
   deltafs create /data/orders --from day1.parquet
   deltafs create /data/orders --from day1.parquet --partition-by region,day
-  deltafs create /data/orders --schema orders.json --property delta.appendOnly=true
+  deltafs create /data/orders --schema orders.json \\
+      --property delta.appendOnly=true
 
-The table begins without rows: --from takes the columns of a Parquet file, not its rows, which are
-added like all others:
+The table begins without rows: --from takes the columns of a Parquet file, not its rows, which \
+are added like all others:
   deltafs mount /data/orders /mnt/orders
   mkdir /mnt/orders/@staging/b1 && cp day1.parquet /mnt/orders/@staging/b1/
   deltafs commit /mnt/orders/@staging/b1
 
 --schema takes the columns as the log has them, from @info/vN/schema.json of another table say:
   {\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":false,\"metadata\":{}}]}",
-    exit_codes!()
+    exit_codes!(conflict)
 );
 
 /// Make a table without rows.
@@ -106,7 +107,9 @@ pub(super) fn run(args: &CreateArgs) -> Result<(), CliError> {
     }
     match outcome? {
         CommitOutcome::Committed { .. } => say(&format!("created {location}, version 0\n")),
-        CommitOutcome::Conflicted(conflict) => Err(CliError::Conflict(conflict.to_string())),
+        CommitOutcome::Conflicted(_) => Err(CliError::Conflict(format!(
+            "{location} is a Delta table already; append to it, or create another"
+        ))),
         CommitOutcome::Retryable { attempts } => Err(CliError::Conflict(format!(
             "others were faster {attempts} times; try again"
         ))),
@@ -125,7 +128,7 @@ fn schema(args: &CreateArgs) -> Result<StructType, CliError> {
         let size = file.metadata().map_err(|source| read(path, source))?.len();
         let staged = StagedFile {
             name: path.display().to_string(),
-            file: Arc::new(file),
+            bytes: Arc::new(Arc::new(file)),
             size,
             directories: Vec::new(),
         };
@@ -158,14 +161,21 @@ fn prepare(path: &Path) -> Result<Option<PathBuf>, CliError> {
             return Ok(Some(path.to_owned()));
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(CliError::NoTable {
+                location: path.display().to_string(),
+                found: "cannot be made".to_owned(),
+                expected: "the directory above it to be there; make that first".to_owned(),
+            });
+        }
         Err(source) => return Err(failed(source)),
+    }
+    // A table that is there already is for the commit to find.
+    if path.join(LOG_DIR).exists() {
+        return Ok(None);
     }
     for row in fs::read_dir(path).map_err(failed)? {
         let name = row.map_err(failed)?.file_name();
-        // A table that is there already is for the commit to find, which then says which it is.
-        if name == LOG_DIR {
-            return Ok(None);
-        }
         if !name.as_encoded_bytes().starts_with(b".") && !name.as_encoded_bytes().starts_with(b"_")
         {
             return Err(CliError::NotEmpty {

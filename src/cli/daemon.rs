@@ -66,7 +66,7 @@ pub(super) struct Caller {
 impl Caller {
     /// Cuts loose: reports that the mount is there and gives up the caller's terminal. Messages of
     /// a crash go to `stderr`, or nowhere.
-    pub fn mounted(&mut self, stderr: Option<&File>) -> Result<(), CliError> {
+    pub(super) fn mounted(&mut self, stderr: Option<&File>) -> Result<(), CliError> {
         let system = |operation, source| CliError::System { operation, source };
         let null = host::open_device(Path::new("/dev/null"))
             .map_err(|source| system("open /dev/null", source))?;

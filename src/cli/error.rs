@@ -31,6 +31,48 @@ pub enum CliError {
     /// The files of a version cannot be presented.
     #[error(transparent)]
     View(Arc<ViewError>),
+    /// Nothing that a table could be is there, and the argument tells what was meant.
+    #[error("{location} {found}; expected {expected}")]
+    NoTable {
+        /// As given.
+        location: String,
+        /// What it is: a verb and more.
+        found: String,
+        /// What to give instead.
+        expected: String,
+    },
+    /// The store wants to know who asks, and nobody has said.
+    #[error("no credentials for {location} were found; expected {expected}")]
+    NoCredentials {
+        /// The table.
+        location: String,
+        /// What to set.
+        expected: &'static str,
+        /// What was tried last.
+        #[source]
+        source: Box<CliError>,
+    },
+    /// `deltafs files --check` found files that no reader will get.
+    #[error("{bad} of {all} files cannot be presented, for the reasons above")]
+    Unpresentable {
+        /// How many.
+        bad: u64,
+        /// Of how many.
+        all: u64,
+    },
+    /// `--staging-dir` cannot be used.
+    #[error(
+        "staging directory {}: {source}; give an existing directory, or leave --staging-dir out to \
+         keep transactions in the table's own directory",
+        path.display()
+    )]
+    StagingDirectory {
+        /// As given.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// `--timezone` names none.
     #[error(
         "time zone {found:?} is not known; expected UTC or a name of the time zone database \
@@ -187,17 +229,29 @@ pub enum CliError {
         /// Who.
         holders: String,
     },
-    /// It is no directory of a transaction, or cannot be used.
+    /// It is no directory of a transaction.
     #[error(
-        "{}: {source}; expected a directory in @staging of a mount of deltafs that is not read-only",
+        "{} {found}; expected a directory that mkdir made in @staging of a mount, such as \
+         MOUNTPOINT/@staging/b1 (a mount that is read-only has no @staging)",
         path.display()
     )]
-    Staging {
-        /// The directory, or the marker in it.
+    NoTransaction {
+        /// What was given.
         path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
+        /// What it is instead: a verb and a noun.
+        found: &'static str,
+    },
+    /// Other options for a transaction that has been committed.
+    #[error(
+        "{} was committed before, as version {version}, with other options; make another \
+         transaction with mkdir for another commit",
+        directory.display()
+    )]
+    Committed {
+        /// The directory of the transaction.
+        directory: PathBuf,
+        /// The version it became.
+        version: String,
     },
     /// A commit failed.
     #[error("{message}")]
@@ -205,7 +259,7 @@ pub enum CliError {
         /// Delta's name for it and what was found, expected, and what to do.
         message: String,
         /// What fsync said.
-        source: io::Error,
+        errno: Option<i32>,
     },
     /// A file that was named cannot be used.
     #[error("{}: {source}", path.display())]
@@ -263,10 +317,13 @@ impl CliError {
             CliError::Option(_)
             | CliError::LogFilter { .. }
             | CliError::TimeZone { .. }
-            | CliError::VersionOrTime { .. } => 2,
+            | CliError::VersionOrTime { .. }
+            | CliError::Storage(
+                StorageError::InvalidLocation { .. } | StorageError::UnknownOption { .. },
+            ) => 2,
             CliError::Daemon { code, .. } => *code,
             CliError::Conflict(_) => 3,
-            CliError::Commit { source, .. } => match source.raw_os_error() {
+            CliError::Commit { errno, .. } => match errno {
                 Some(libc::ESTALE | libc::EAGAIN) => 3,
                 _ => 1,
             },
@@ -287,7 +344,12 @@ impl CliError {
             | CliError::NotMounted { .. }
             | CliError::NotOurs { .. }
             | CliError::Busy { .. }
-            | CliError::Staging { .. }
+            | CliError::NoTransaction { .. }
+            | CliError::Committed { .. }
+            | CliError::StagingDirectory { .. }
+            | CliError::NoTable { .. }
+            | CliError::NoCredentials { .. }
+            | CliError::Unpresentable { .. }
             | CliError::Input { .. }
             | CliError::Schema { .. }
             | CliError::Intake(_)

@@ -1,4 +1,6 @@
-//! `mount.deltafs`: the form in which mount(8) calls its helpers, for fstab.
+//! `mount.deltafs`: the form in which mount(8) calls its helpers, for fstab. The type `fuse.deltafs`,
+//! which /proc/mounts shows, makes it call mount.fuse(8) instead, and that calls
+//! `deltafs TABLE MOUNTPOINT -o ...`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{ArgAction, Parser};
 
-use super::options::{MountSettings, Unknown};
+use super::options::{MountSettings, OptionError, Unknown};
 use super::{CliError, MountSpec, checks, complain, mount, show_usage};
 use crate::fuse::Nodes;
 
@@ -52,11 +54,13 @@ struct HelperArgs {
     fs_type: Option<String>,
 }
 
-/// Whether the program was called by a helper's name.
-pub(super) fn is_helper(program: Option<&OsString>) -> bool {
-    program
-        .and_then(|program| Path::new(program).file_name())
-        .is_some_and(|name| name == "mount.deltafs" || name == "mount.fuse.deltafs")
+/// Whether the program was called by a helper's name, or as mount.fuse(8) calls it: with a table where
+/// a command should be.
+pub(super) fn is_helper(arguments: &[OsString]) -> bool {
+    let name = (arguments.first()).and_then(|program| Path::new(program).file_name());
+    let by_name = name.is_some_and(|name| name == "mount.deltafs" || name == "mount.fuse.deltafs");
+    let first = arguments.get(1).map(|first| first.as_encoded_bytes());
+    by_name || first.is_some_and(|first| !first.starts_with(b"-") && first.contains(&b'/'))
 }
 
 /// Runs the helper's command line and returns the exit code for mount(8).
@@ -96,6 +100,11 @@ fn spec(args: &HelperArgs) -> Result<MountSpec, CliError> {
         Unknown::Refused
     };
     let mut settings = MountSettings::default();
+    // The options that mount(8) finds in /proc/mounts come with it, and not all of them are ours.
+    let is_remount = |text: &String| text.split(',').any(|word| word == "remount");
+    if args.options.iter().any(is_remount) {
+        return Err(OptionError::Remount.into());
+    }
     for text in &args.options {
         settings.take(text, unknown)?;
     }
@@ -125,12 +134,18 @@ mod tests {
             "/sbin/mount.deltafs",
             "/usr/sbin/mount.fuse.deltafs",
         ] {
-            assert!(is_helper(Some(&name.into())), "{name}");
+            assert!(is_helper(&[name.into()]), "{name}");
         }
         for name in ["deltafs", "/opt/mount.deltafs/deltafs", "xmount.deltafs"] {
-            assert!(!is_helper(Some(&name.into())), "{name}");
+            assert!(!is_helper(&[name.into(), "mount".into()]), "{name}");
+            assert!(is_helper(&[
+                name.into(),
+                "s3://b/t".into(),
+                "/mnt/t".into()
+            ]));
         }
-        assert!(!is_helper(None));
+        assert!(!is_helper(&[]));
+        assert!(!is_helper(&["deltafs".into(), "--log-file=/x".into()]));
     }
 
     #[test]

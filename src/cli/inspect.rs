@@ -16,12 +16,12 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use self::print::{Column, Rows, print_fields};
-use super::CliError;
+use super::{CliError, exit_codes, table};
 use crate::base::Version;
-use crate::base::clock::now_ms;
+use crate::base::clock::{now_ms, rfc3339};
 use crate::log::LogError;
-use crate::snapshot::{FileId, Generation, SnapshotError, Table};
-use crate::storage::{StoreOptions, TableRoots, TableUrl, open_store};
+use crate::snapshot::{FileId, Generation, SnapshotError};
+use crate::storage::{StoreOptions, TableUrl};
 use crate::tree::names::{parse_time, parse_version};
 use crate::view::{Layout, VersionView, View, ViewOptions, report};
 
@@ -48,70 +48,86 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
         .ok_or_else(|| format!("expected KEY=VALUE, found {text:?}"))
 }
 
+fn number(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "expected a number")
+}
+
 /// Show the commits of a table, newest first.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   deltafs history /data/orders
   deltafs history /data/orders --limit 5
-  deltafs history s3://bucket/orders -o aws_region=eu-central-1 --json | jq .operation
-  deltafs history /data/orders@v7            commits up to version 7")]
+  deltafs history s3://lake/orders -o aws_region=eu-central-1 --json
+  deltafs history /data/orders@v7     commits up to version 7", exit_codes!()))]
 pub(super) struct HistoryArgs {
     #[command(flatten)]
     table: TableArgs,
     /// Show at most this many commits.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     limit: Option<usize>,
 }
 
 /// Show what a table is: schema, protocol, properties, size, which versions can be read.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   deltafs detail /data/orders
   deltafs detail /data/orders@v3 --json | jq .schema
-  deltafs detail '/data/orders@2024-01-15 10:30' --timezone Europe/Berlin")]
+  deltafs detail '/data/orders@2024-01-15 10:30' --timezone Europe/Berlin", exit_codes!()))]
 pub(super) struct DetailArgs {
     #[command(flatten)]
     table: TableArgs,
 }
 
-/// List the live files of a version, as they stand in a mount.
+/// List the live files of a version, by their names in a mount.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   deltafs files /data/orders
   deltafs files /data/orders@v3 --json | jq -r .path
-  deltafs files /data/orders --check         read each footer: can the file be presented, and how")]
+  deltafs files /data/orders --check      can all files be read in a mount?
+
+The size is that of the data file; what a mount shows may be shorter or longer. docs/SEMANTICS.md \
+explains the fields of --json.", exit_codes!()))]
 pub(super) struct FilesArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// Open each file: say how it is presented, or why it cannot be.
+    /// Open each file: say how it is presented (identity, composed, rewritten) or why it cannot be
+    /// (unsupported), which makes the exit code 1.
     #[arg(long)]
     check: bool,
-    /// What files show.
-    #[arg(long, value_enum, default_value_t)]
+    /// Files as a reader of the version sees them, or the data files' own bytes.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "logical|raw",
+        hide_possible_values = true
+    )]
     view: ViewArg,
-    /// Where files stand.
-    #[arg(long, value_enum, default_value_t)]
+    /// All files in the version directory, or under column=value directories.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "flat|hive",
+        hide_possible_values = true
+    )]
     layout: LayoutArg,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum ViewArg {
-    /// The rows and columns of the table at that version.
     #[default]
     Logical,
-    /// The data files' own bytes and paths.
     Raw,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum LayoutArg {
-    /// All files in the version directory.
     #[default]
     Flat,
-    /// Partition values as directories.
     Hive,
 }
 
@@ -127,8 +143,7 @@ impl TableArgs {
             pairs: self.option.clone(),
         };
         let TableUrl { location, at } = TableUrl::parse(&self.table);
-        let roots = TableRoots::new(open_store(&location, &options)?, &[], &options)?;
-        let table = Table::open(roots, Duration::ZERO)?;
+        let table = table::open(&location, &options, &[], Duration::ZERO)?;
         let generation = table.current();
         let version = match at {
             None => generation.newest(),
@@ -216,7 +231,7 @@ fn history_row(entry: &Map<String, Value>) -> Vec<String> {
     };
     vec![
         text("version"),
-        time.map_or_else(|| "-".to_owned(), report::rfc3339),
+        time.map_or_else(|| "-".to_owned(), rfc3339),
         text("operation"),
         parameters,
     ]
@@ -256,40 +271,53 @@ pub(super) fn files(args: &FilesArgs) -> Result<(), CliError> {
         &[],
     )?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut bad = 0;
     if args.table.json {
         let records = target.generation.num_records(view.snapshot().files())?;
         let files = target.generation.files();
         for id in view.snapshot().files() {
             let line = report::file_line(&view, &files, id, &records, args.check);
+            bad += u64::from(line.get("reason").is_some_and(Value::is_string));
             if !json_line(&mut out, line)? {
                 return Ok(());
             }
         }
     } else {
-        piped(print_files(&mut out, &view, args.check))?;
+        let printed = print_files(&mut out, &view, args.check);
+        bad = *printed.as_ref().unwrap_or(&0);
+        piped(printed.map(drop))?;
     }
-    piped(out.flush())
+    piped(out.flush())?;
+    match bad {
+        0 => Ok(()),
+        _ => Err(CliError::Unpresentable {
+            bad,
+            all: view.snapshot().files().len(),
+        }),
+    }
 }
 
 /// How many lines a thread makes at a time.
 const LINES: usize = 8192;
 
 /// One line a file, in columns of fixed width, so that a million files need not be held back. A
-/// person gets headings; a pipe gets one line a file.
-fn print_files(out: &mut impl Write, view: &VersionView, check: bool) -> io::Result<()> {
+/// person gets headings; a pipe gets one line a file. Returns how many cannot be presented, as far as
+/// that was looked at.
+fn print_files(out: &mut impl Write, view: &VersionView, check: bool) -> io::Result<u64> {
     if io::stdout().is_terminal() {
         let class = if check { "CLASS        " } else { "" };
         writeln!(out, "{:>14}  {:<24}  {class}NAME", "SIZE", "MODIFIED")?;
     }
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut ids = view.snapshot().files().iter();
+    let mut bad = 0;
     loop {
         let batch: Vec<FileId> = ids.by_ref().take(threads * LINES).collect();
         if batch.is_empty() {
-            return Ok(());
+            return Ok(bad);
         }
         // Making a name costs a hash, which is most of the work.
-        let lines: Vec<String> = thread::scope(|scope| {
+        let lines: Vec<(String, u64)> = thread::scope(|scope| {
             let made: Vec<_> = batch
                 .chunks(LINES)
                 .map(|ids| scope.spawn(move || file_lines(view, ids, check)))
@@ -298,22 +326,24 @@ fn print_files(out: &mut impl Write, view: &VersionView, check: bool) -> io::Res
                 .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()
         });
-        for lines in lines {
+        for (lines, unpresentable) in lines {
             out.write_all(lines.as_bytes())?;
+            bad += unpresentable;
         }
     }
 }
 
-fn file_lines(view: &VersionView, ids: &[FileId], check: bool) -> String {
+fn file_lines(view: &VersionView, ids: &[FileId], check: bool) -> (String, u64) {
     let files = view.generation().files();
     let mut lines = String::with_capacity(ids.len() * 128);
     let mut name = String::new();
+    let mut bad = 0;
     // Files of one commit share their time.
-    let mut time = (0, report::rfc3339(0));
+    let mut time = (0, rfc3339(0));
     for id in ids {
         let file = files.get(*id);
         if time.0 != file.modified {
-            time = (file.modified, report::rfc3339(file.modified));
+            time = (file.modified, rfc3339(file.modified));
         }
         name.clear();
         view.path(&file, &mut name);
@@ -322,6 +352,7 @@ fn file_lines(view: &VersionView, ids: &[FileId], check: bool) -> String {
             let presentation = view.presentation();
             let (class, reason) =
                 presentation.class(&presentation.plan(&files, *id, view.provenance()));
+            bad += u64::from(reason.is_some());
             let reason = reason.map_or_else(String::new, |reason| format!("  {reason}"));
             let (class, reason) = (class.as_str(), printable(&reason));
             writeln!(
@@ -333,7 +364,7 @@ fn file_lines(view: &VersionView, ids: &[FileId], check: bool) -> String {
             writeln!(lines, "{:>14}  {}  {name}", file.size, time.1)
         };
     }
-    lines
+    (lines, bad)
 }
 
 /// Text from a table, as it may go to a terminal: control characters are shown, not sent.

@@ -17,20 +17,19 @@ const HELP: &str = concat!(
     "\
 Examples:
   deltafs mount /data/orders /mnt/orders
-  deltafs mount s3://lake/orders /mnt/orders -o allow_other,aws_region=eu-central-1
+  deltafs mount s3://lake/orders /mnt/orders -o aws_region=eu-central-1
   deltafs mount /data/orders /mnt/orders -f -v
   In /etc/fstab, with deltafs linked as /sbin/mount.deltafs:
     s3://lake/orders  /mnt/orders  deltafs  ro,_netdev,nofail,allow_other  0  0
 
-Every option with a value can also be given with -o, dashes written as underscores:
--o view=raw,list=50. A comma in a value is written \\,. Options of object stores (aws_...,
-azure_..., google_..., endpoint, region, ...) are given with -o; secrets are better kept in the
-environment, where `ps` does not show them. The usual options of fstab(5) are accepted.
+Every long option can also be given with -o, dashes written as underscores: -o view=raw,list=50. \
+A comma in a value is written \\,. With -o alone: umask=OCTAL, fsname=NAME, no_passthrough, the usual \
+options of fstab(5), and those of object stores (aws_..., azure_..., google_..., endpoint, region, \
+...), of which secrets are better kept in the environment, where `ps` does not show them.
 
-Unless mounted read-only, a local table can be written to by way of @staging. The command ends
-when the mount answers. SIGINT, SIGTERM and SIGHUP
-unmount, lazily if the mount is in use, and end the daemon with exit code 0. Without --log-file a
-daemon logs to the system log.",
+The command ends when the mount answers, and leaves a daemon, which logs to the system log unless \
+there is a --log-file. SIGINT, SIGTERM and SIGHUP unmount, lazily if the mount is in use, and end \
+the daemon with exit code 0.",
     exit_codes!()
 );
 
@@ -40,7 +39,7 @@ daemon logs to the system log.",
 pub(super) struct MountArgs {
     /// The table: a path, or a URL (file:, s3:, az:, abfss:, gs:).
     table: String,
-    /// An existing directory outside the table.
+    /// An existing directory outside the table; what is in it is hidden meanwhile.
     mountpoint: PathBuf,
     /// Stay in the foreground and log to stderr.
     #[arg(short, long)]
@@ -51,7 +50,12 @@ pub(super) struct MountArgs {
     /// Mount read-only, without @staging.
     #[arg(long)]
     read_only: bool,
-    /// Let every user in whom the files' modes allow.
+    /// Have the kernel open files without a request to deltafs: programs that open thousands of small
+    /// files gain, and first reads of large files lose. Needs a read-only mount (see SEMANTICS.md).
+    #[arg(long)]
+    fast_open: bool,
+    /// Let every user in whom the files' modes allow. On a mount of root's that is not read-only those
+    /// may commit who may write to the table's directory.
     #[arg(long)]
     allow_other: bool,
     /// Let root in, besides the user who mounts.
@@ -78,17 +82,19 @@ pub(super) struct MountArgs {
     /// How many of the newest versions the root lists; every one opens by name [default: 1000].
     #[arg(long, value_name = "N|all")]
     list: Option<String>,
-    /// How old an object store's newest version may be [default: 1].
+    /// For how long the newest version of a table in an object store is not looked for again
+    /// [default: 1].
     #[arg(long, value_name = "SECONDS")]
     refresh: Option<String>,
     /// A directory or URL outside the table that its files may lie under; may be given repeatedly.
     #[arg(long, value_name = "PREFIX")]
     allow_path: Vec<String>,
-    /// Where what is made for reads is kept [default: $XDG_CACHE_HOME/deltafs; for root
-    /// /var/cache/deltafs, else ~/.cache/deltafs].
+    /// Where files that had to be rewritten for reading are kept; on the table's own file system, if that
+    /// is XFS or btrfs, large ones are read at native speed [default: $XDG_CACHE_HOME/deltafs; for
+    /// root /var/cache/deltafs, else ~/.cache/deltafs].
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<String>,
-    /// How much of it is kept; the least lately used goes first [default: 10G].
+    /// How much is kept there; what was not used for longest goes first [default: 10G].
     #[arg(long, value_name = "SIZE")]
     cache_size: Option<String>,
     /// Where transactions are kept: an existing directory on a local disk [default: the table's own
@@ -115,6 +121,7 @@ impl MountArgs {
         }
         let switches = [
             ("read-only", self.read_only),
+            ("fast-open", self.fast_open),
             ("allow-other", self.allow_other),
             ("allow-root", self.allow_root),
         ];
@@ -148,7 +155,7 @@ impl MountArgs {
     }
 
     /// What is to be done.
-    pub fn spec(&self) -> Result<MountSpec, CliError> {
+    pub(super) fn spec(&self) -> Result<MountSpec, CliError> {
         Ok(MountSpec {
             table: table(&self.table)?,
             mountpoint: self.mountpoint.clone(),

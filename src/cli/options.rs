@@ -52,6 +52,8 @@ pub struct MountSettings {
     pub log_file: Option<PathBuf>,
     /// Use kernel passthrough where the kernel allows it.
     pub passthrough: bool,
+    /// Have the kernel open files without asking. On a read-only mount only.
+    pub fast_open: bool,
     /// No programs are run from the mount.
     pub no_exec: bool,
     /// Access times are not kept.
@@ -87,6 +89,7 @@ impl Default for MountSettings {
             timezone: TimeZone::UTC,
             log_file: None,
             passthrough: true,
+            fast_open: false,
             no_exec: false,
             no_atime: false,
             no_diratime: false,
@@ -151,6 +154,12 @@ pub enum OptionError {
         /// The other.
         second: &'static str,
     },
+    /// `fast_open` on a mount that may be written to.
+    #[error(
+        "option fast_open is for read-only mounts: what is written has to be opened first; add \
+         --read-only, or leave it out"
+    )]
+    FastOpenNotReadOnly,
     /// `remount`.
     #[error(
         "a mounted table cannot be remounted with other options; unmount it with \
@@ -237,6 +246,7 @@ impl MountSettings {
             "timezone" => value.timezone().map(|zone| self.timezone = zone),
             "log_file" => value.path().map(|path| self.log_file = Some(path)),
             "no_passthrough" => value.none().map(|()| self.passthrough = false),
+            "fast_open" => value.none().map(|()| self.fast_open = true),
             "fsname" => value.text("NAME").map(|name| self.fs_name = Some(name)),
             "exec" => value.none().map(|()| self.no_exec = false),
             "noexec" => value.none().map(|()| self.no_exec = true),

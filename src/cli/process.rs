@@ -46,7 +46,7 @@ pub(super) fn exit_now(code: u8) -> ! {
 
 impl Child {
     /// Waits for the end.
-    pub fn wait(self) -> Result<WaitStatus, CliError> {
+    pub(super) fn wait(self) -> Result<WaitStatus, CliError> {
         loop {
             match rustix::process::waitpid(Some(self.0), WaitOptions::empty()) {
                 Ok(Some((_, status))) => return Ok(status),
@@ -62,7 +62,7 @@ impl Child {
     }
 
     /// Waits for the end, not longer than `limit`; `None` when it did not come.
-    pub fn wait_for(self, limit: Duration) -> Result<Option<WaitStatus>, CliError> {
+    pub(super) fn wait_for(self, limit: Duration) -> Result<Option<WaitStatus>, CliError> {
         let start = monotonic();
         let mut pause = Duration::from_millis(1);
         loop {
@@ -85,7 +85,7 @@ impl Child {
     }
 
     /// Sends a signal. A child that is gone already is as good.
-    pub fn signal(self, signal: Signal) {
+    pub(super) fn signal(self, signal: Signal) {
         if let Err(errno) = rustix::process::kill_process(self.0, signal) {
             tracing::debug!(?errno, "the child is gone");
         }

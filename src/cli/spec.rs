@@ -29,14 +29,7 @@ pub struct MountSpec {
 impl MountSpec {
     /// The table as a local path, where it is one.
     pub fn local_table(&self) -> Option<PathBuf> {
-        if !is_url(&self.table) {
-            return Some(PathBuf::from(&self.table));
-        }
-        url::Url::parse(&self.table)
-            .ok()
-            .filter(|url| url.scheme() == "file")?
-            .to_file_path()
-            .ok()
+        local_path(&self.table)
     }
 
     /// Whether nothing can be written: because that was asked for, or because the table lies on an
@@ -59,6 +52,7 @@ impl MountSpec {
             no_atime: settings.no_atime,
             no_diratime: settings.no_diratime,
             passthrough: settings.passthrough,
+            fast_open: settings.fast_open,
             threads: match self.local_table() {
                 Some(_) => std::thread::available_parallelism().map_or(LEAST_THREADS, |cores| {
                     cores.clamp(LEAST_THREADS, MOST_THREADS)
@@ -78,6 +72,18 @@ impl MountSpec {
             },
         }
     }
+}
+
+/// A location as a local path, where it is one.
+pub(super) fn local_path(location: &str) -> Option<PathBuf> {
+    if !is_url(location) {
+        return Some(PathBuf::from(location));
+    }
+    url::Url::parse(location)
+        .ok()
+        .filter(|url| url.scheme() == "file")?
+        .to_file_path()
+        .ok()
 }
 
 /// A location as it is when it is a URL, else as an absolute path; `None` for nonsense.

@@ -518,5 +518,15 @@ fn g20_the_helper_of_mount_mounts() {
     let entry = rig.entry().expect("is mounted");
     assert!(entry.options.contains("noatime"), "{}", entry.options);
     assert_eq!(helper(&["-o", row]).status.code(), Some(32));
+    let remount = "ro,user_id=0,default_permissions,remount";
+    let refused = helper(&["-o", remount]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = stderr(&refused);
+    assert!(said.contains("cannot be remounted"), "{said}");
+    assert!(rig.umount(&[]).status.success());
+    // As mount.fuse(8) calls the program for the type fuse.deltafs.
+    let words = ["deltafs", table, mountpoint, "-o", "rw,noatime,dev,suid"];
+    let mounted = output(rig.command_line(&words));
+    assert!(mounted.status.success(), "{}", stderr(&mounted));
     assert!(rig.umount(&[]).status.success());
 }

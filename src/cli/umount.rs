@@ -40,6 +40,11 @@ pub(super) struct UmountArgs {
 pub(super) fn run(args: &UmountArgs) -> Result<(), CliError> {
     let mounts = mountinfo::read()?;
     let mount = find(&mounts, &args.mountpoint)?;
+    // Not to be among those who use it: `deltafs umount .` is typed inside.
+    rustix::process::chdir("/").map_err(|errno| CliError::System {
+        operation: "chdir /",
+        source: errno.into(),
+    })?;
     match unmount_at(&mount.mountpoint, args.lazy) {
         Ok(()) => wait_until_gone(mount),
         Err(FuseError::Busy { mountpoint }) => {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value};
 
 use super::printable;
-use crate::view::report;
+use crate::base::clock::rfc3339;
 
 /// The heading of a column and the side its cells keep to.
 pub(super) struct Column {
@@ -96,25 +96,41 @@ pub(super) fn print_fields(out: &mut impl Write, fields: &Map<String, Value>) ->
     {
         writeln!(out, "schema")?;
         for column in columns {
-            let text = |key: &str| match column.get(key) {
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other
-                    .get("type")
-                    .and_then(Value::as_str)
-                    .map_or_else(|| other.to_string(), str::to_owned),
-                None => String::new(),
-            };
+            let name = column
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let nullable = column.get("nullable").and_then(Value::as_bool);
             let not_null = if nullable == Some(false) {
                 " not null"
             } else {
                 ""
             };
-            let line = format!("  {}  {}{not_null}", text("name"), text("type"));
+            let line = format!("  {name}  {}{not_null}", type_name(&column["type"]));
             writeln!(out, "{}", printable(&line))?;
         }
     }
     Ok(())
+}
+
+/// A type as Spark prints it: `array<struct<a:long>>`. The JSON it comes from was parsed, so that it is
+/// no deeper than that allows.
+fn type_name(json: &Value) -> String {
+    let part = |key: &str| type_name(&json[key]);
+    match (json, json["type"].as_str()) {
+        (Value::String(name), _) => name.clone(),
+        (_, Some("array")) => format!("array<{}>", part("elementType")),
+        (_, Some("map")) => format!("map<{},{}>", part("keyType"), part("valueType")),
+        (_, Some("struct")) => {
+            let fields = json["fields"].as_array().map_or(&[][..], Vec::as_slice);
+            let fields = fields.iter().map(|field| {
+                let name = field["name"].as_str().unwrap_or_default();
+                format!("{name}:{}", type_name(&field["type"]))
+            });
+            format!("struct<{}>", fields.collect::<Vec<_>>().join(","))
+        }
+        (other, _) => other.to_string(),
+    }
 }
 
 fn cell(key: &str, value: &Value) -> Option<String> {
@@ -124,7 +140,7 @@ fn cell(key: &str, value: &Value) -> Option<String> {
         Value::Object(items) if items.is_empty() => None,
         Value::String(text) => Some(text.clone()),
         Value::Number(number) if matches!(key, "timestamp" | "createdAt" | "lastModified") => {
-            number.as_i64().map(report::rfc3339)
+            number.as_i64().map(rfc3339)
         }
         Value::Array(items) if key == "rebuildableVersions" => Some(
             items
@@ -140,6 +156,16 @@ fn cell(key: &str, value: &Value) -> Option<String> {
                 .collect::<Vec<_>>()
                 .join(", "),
         ),
+        Value::Array(items) if key == "transactions" => Some(
+            items
+                .iter()
+                .map(|item| {
+                    let app = item.get("appId").and_then(Value::as_str).unwrap_or("?");
+                    format!("{app}={}", item["version"])
+                })
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
         Value::Object(items) => Some(
             items
                 .iter()
@@ -151,5 +177,25 @@ fn cell(key: &str, value: &Value) -> Option<String> {
                 .join(", "),
         ),
         other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nested_types_are_printed_as_spark_does() {
+        let inner = json!({"type": "struct", "fields": [
+            {"name": "a", "type": "long"},
+            {"name": "b", "type": {"type": "map", "keyType": "string", "valueType": "decimal(5,2)"}},
+        ]});
+        let array = json!({"type": "array", "elementType": inner});
+        assert_eq!(
+            type_name(&array),
+            "array<struct<a:long,b:map<string,decimal(5,2)>>>"
+        );
     }
 }

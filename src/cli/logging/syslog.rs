@@ -20,7 +20,7 @@ pub(super) struct Syslog {
 
 impl Syslog {
     /// `None` where there is no system log.
-    pub fn connect() -> Option<Syslog> {
+    pub(super) fn connect() -> Option<Syslog> {
         let socket = UnixDatagram::unbound().ok()?;
         socket.connect(SOCKET).ok()?;
         // A log that does not keep up loses lines rather than stop the file system.

@@ -22,11 +22,12 @@ const OWN: &[(&str, Option<&str>)] = &[
     ("timezone", Some("TZ")),
     ("log_file", Some("FILE")),
     ("no_passthrough", None),
+    ("fast_open", None),
 ];
 
-/// Options of fstab(5), mount(8) and FUSE that change nothing here: the mount is read-only and has
-/// no devices, no set-uid programs and its permissions checked by the kernel, always. Some are for
-/// mount(8) and systemd, who pass them on.
+/// Options of fstab(5), mount(8) and FUSE that change nothing here: the mount has no devices, no set-uid
+/// programs and its permissions checked by the kernel, always. Some are for mount(8) and systemd, who
+/// pass them on.
 const FSTAB: &[&str] = &[
     "async",
     "auto",

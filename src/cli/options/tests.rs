@@ -31,7 +31,7 @@ fn every_option_has_its_effect() {
         "allow_other,view=raw,layout=hive,list=50,refresh=0.5,allow_path=/x,allow_path=s3://b/y,\
          cache_dir=/var/c,cache_size=1.5G,\
          timezone=Europe/Berlin,uid=1000,gid=100,log_file=/var/log/x\\,y,umask=027,\
-         file_mode=0440,dir_mode=550,no_passthrough,noexec,noatime,nodiratime,fsname=orders",
+         file_mode=0440,dir_mode=550,no_passthrough,fast_open,noexec,noatime,nodiratime,fsname=orders",
     );
     let expected = MountSettings {
         access: Access::Everyone,
@@ -50,6 +50,7 @@ fn every_option_has_its_effect() {
         timezone: TimeZone::get("Europe/Berlin").expect("tzdata is installed"),
         log_file: Some("/var/log/x,y".into()),
         passthrough: false,
+        fast_open: true,
         no_exec: true,
         no_atime: true,
         no_diratime: true,

@@ -18,12 +18,12 @@ pub(super) struct Value<'a> {
 
 impl<'a> Value<'a> {
     /// `option=found`, or `option` alone.
-    pub fn new(option: &'a str, found: Option<&'a str>) -> Self {
+    pub(super) fn new(option: &'a str, found: Option<&'a str>) -> Self {
         Value { option, found }
     }
 
     /// No value is allowed.
-    pub fn none(self) -> Result<(), OptionError> {
+    pub(super) fn none(self) -> Result<(), OptionError> {
         match self.found {
             None => Ok(()),
             Some(found) => Err(OptionError::UnexpectedValue {
@@ -51,19 +51,19 @@ impl<'a> Value<'a> {
     }
 
     /// Any text but the empty one.
-    pub fn text(self, expected: &'static str) -> Result<String, OptionError> {
+    pub(super) fn text(self, expected: &'static str) -> Result<String, OptionError> {
         self.required(expected).map(str::to_owned)
     }
 
     /// A decimal number.
-    pub fn number<T: FromStr>(self, expected: &'static str) -> Result<T, OptionError> {
+    pub(super) fn number<T: FromStr>(self, expected: &'static str) -> Result<T, OptionError> {
         self.required("NUMBER")?
             .parse()
             .map_err(|_| self.bad(expected))
     }
 
     /// Permission bits in octal, `0440` or `440`.
-    pub fn mode(self) -> Result<u16, OptionError> {
+    pub(super) fn mode(self) -> Result<u16, OptionError> {
         let text = self.required("OCTAL")?;
         match u16::from_str_radix(text, 8) {
             Ok(mode) if mode <= 0o777 && !text.starts_with('+') => Ok(mode),
@@ -72,7 +72,7 @@ impl<'a> Value<'a> {
     }
 
     /// One of a few words.
-    pub fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy>(
         self,
         expected: &'static str,
         choices: &[(&str, T)],
@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
     }
 
     /// A number from 1 on, or `all`, which is `None`.
-    pub fn limit(self) -> Result<Option<usize>, OptionError> {
+    pub(super) fn limit(self) -> Result<Option<usize>, OptionError> {
         let expected = "a number from 1 on, or `all`";
         match self.required("N|all")? {
             "all" => Ok(None),
@@ -98,7 +98,7 @@ impl<'a> Value<'a> {
     }
 
     /// Seconds, with a fraction.
-    pub fn seconds(self) -> Result<Duration, OptionError> {
+    pub(super) fn seconds(self) -> Result<Duration, OptionError> {
         let expected = "seconds, 0 to 86400";
         let seconds: f64 = match self.required("SECONDS")?.parse() {
             Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => seconds,
@@ -108,7 +108,7 @@ impl<'a> Value<'a> {
     }
 
     /// A size in bytes: a number with an optional K, M, G or T, powers of 1024.
-    pub fn size(self) -> Result<u64, OptionError> {
+    pub(super) fn size(self) -> Result<u64, OptionError> {
         let expected = "a size such as 512M or 10G";
         let text = self.required("SIZE")?.trim_end_matches(['B', 'b', 'i']);
         let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
@@ -130,17 +130,17 @@ impl<'a> Value<'a> {
     }
 
     /// A path, made absolute, or a URL.
-    pub fn location(self) -> Result<String, OptionError> {
+    pub(super) fn location(self) -> Result<String, OptionError> {
         absolute(self.required("PATH")?).ok_or_else(|| self.bad("a directory or a URL"))
     }
 
     /// A path, made absolute.
-    pub fn path(self) -> Result<PathBuf, OptionError> {
+    pub(super) fn path(self) -> Result<PathBuf, OptionError> {
         std::path::absolute(self.required("FILE")?).map_err(|_| self.bad("a path"))
     }
 
     /// `UTC` or a name of the time zone database.
-    pub fn timezone(self) -> Result<TimeZone, OptionError> {
+    pub(super) fn timezone(self) -> Result<TimeZone, OptionError> {
         let name = self.required("TZ")?;
         if name.eq_ignore_ascii_case("UTC") {
             return Ok(TimeZone::UTC);
