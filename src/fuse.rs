@@ -15,6 +15,7 @@ mod mount;
 pub mod mountinfo;
 mod nodes;
 mod presentation;
+mod readers;
 mod report;
 mod slots;
 mod slow;

@@ -6,10 +6,12 @@
 //! memory, as the footer tells it to.
 
 mod assemble;
+mod calendar;
 mod chunks;
 mod error;
 mod footer;
 mod hints;
+mod leaves;
 mod orders;
 mod output;
 mod pages;
@@ -25,20 +27,20 @@ pub(crate) mod testing;
 mod tests;
 
 pub use assemble::{assemble, size_bound as file_size_bound};
+pub use calendar::OldCalendar;
 pub use chunks::{ChunkMeta, RowGroupMeta};
 pub use error::ParquetError;
 pub use footer::Footer;
 pub use hints::ReaderHint;
+pub use leaves::{LeafShape, Levels, visit_leaves};
 pub use output::{
     Conversion, Extent, LeafSource, MadeChunk, MadePageIndex, MadeStatistics, OutputGroup,
     OutputKind, OutputNode,
 };
-pub use pages::{ChunkLimits, check_pages};
+pub use pages::{ChunkLimits, check_pages, check_values};
 pub use rewrite::{
     Change, ChunkShape, SourceChunk, SourceStatistics, expansion_of, rewrite_chunk,
     size_bound as chunk_size_bound,
 };
-pub use schema::{
-    Annotation, Node, NodeKind, PhysicalType, Repetition, TimeUnit, is_shredded, is_variant,
-};
+pub use schema::{Annotation, ListForm, Node, NodeKind, PhysicalType, Repetition, TimeUnit};
 pub use statistics::Constant;

@@ -5,6 +5,7 @@
 //! leading slash, e.g. `_delta_log/00000000000000000000.json` or `region=A%2FA/part-0.parquet`.
 
 pub mod cache;
+pub mod clones;
 mod error;
 mod local;
 mod location;
@@ -18,6 +19,7 @@ mod conformance;
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,6 +70,19 @@ pub struct Capacity {
     pub files: u64,
     /// Inodes free.
     pub files_free: u64,
+}
+
+impl Capacity {
+    fn of(space: &rustix::fs::StatVfs) -> Capacity {
+        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+        Capacity {
+            total: bytes(space.f_blocks),
+            free: bytes(space.f_bfree),
+            available: bytes(space.f_bavail),
+            files: space.f_files,
+            files_free: space.f_ffree,
+        }
+    }
 }
 
 /// An object open for random reads. It stays readable, with the same bytes, after the object's
@@ -141,6 +156,13 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Space of the device behind the store; `None` where the notion does not exist.
     fn capacity(&self) -> Option<Capacity>;
+
+    /// A new file on the device of the root that has no name and never gets one: nothing in the
+    /// root is changed, and it is gone when it is closed. [`io::ErrorKind::Unsupported`] where the
+    /// notion does not exist.
+    fn nameless(&self) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// A store of what stands at this root's location now, when that is no longer what this store
     /// opened: a directory that was removed or renamed, and another one made in its place. `None`
