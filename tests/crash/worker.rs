@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use deltafs::base::Version;
 use deltafs::errno::of_staging;
@@ -99,8 +100,18 @@ fn commits_when_nothing_goes_wrong() {
     let Ok(name) = std::env::var(JOB) else {
         let mode = mode("append");
         let table = mode.prepare();
-        let area = rig::staging(&table.root());
-        let transaction = rig::get(&area, NAME).expect("it was begun");
+        // Tests beside this one start programs: between fork and exec these have the lock of the
+        // transaction open as well, and until then it is not taken over.
+        let (_area, transaction) = (0..200)
+            .find_map(|_| {
+                let area = rig::staging(&table.root());
+                let found = rig::get(&area, NAME);
+                if found.is_none() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                Some((area, found?))
+            })
+            .expect("it was begun");
         assert_eq!(transaction.commit().expect("it can be committed"), 3);
         assert_eq!(rows_at(&table.root()), (mode.after)());
         return;
