@@ -28,12 +28,12 @@ use super::listing::{self, Listed};
 use super::mount::MountOptions;
 use super::nodes::Nodes;
 use super::presentation::Presentation;
-use super::readers::{Reader, Readers};
+use super::readers::Readers;
 use super::slots::Slots;
 use super::slow::{Pending, SlowLane};
 use super::space;
 use crate::storage::posix;
-use crate::tree::{Changes, Entry, Ino, NodeKind, TreeError};
+use crate::tree::{Changes, Entry, Ino, TreeError};
 
 /// Threads for reads that take long. They share the work of each with as many threads as there are
 /// cores, so that a few are enough.
@@ -42,9 +42,6 @@ const SLOW_THREADS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 /// Threads for requests that wait for the disk: as many commits and fsyncs as are under way at once
 /// before further ones wait for these.
 const DURABLE_THREADS: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
-
-/// The handle that a read is from, and what keeps it open where the kernel has opened no file.
-type ReadFrom<N> = (u64, Option<Arc<Reader<N>>>);
 
 /// A tree as a FUSE file system.
 #[derive(Debug)]
@@ -115,34 +112,6 @@ impl<N: Nodes> Adapter<N> {
             readers.forget(ino);
         }
     }
-
-    /// Where the kernel will not ask at an open, finding a name tells already why its file cannot be
-    /// opened.
-    fn opens(&self, entry: Entry) -> Result<Entry, Errno> {
-        let ino = entry.attr.ino;
-        match &self.readers {
-            Some(readers) if entry.attr.kind == NodeKind::File => match readers.of(ino) {
-                Ok(_) => Ok(entry),
-                Err(errno) => {
-                    self.forget_one(ino, 1);
-                    Err(errno)
-                }
-            },
-            _ => Ok(entry),
-        }
-    }
-
-    /// What a read is from: the handle of the kernel's open file, or, where it has none, a file that
-    /// is open as long as it is held.
-    fn read_from(&self, ino: Ino, handle: FileHandle) -> Result<ReadFrom<N>, Errno> {
-        match &self.readers {
-            None => Ok((handle.0, None)),
-            Some(readers) => {
-                let reader = readers.of(ino)?;
-                Ok((reader.handle(), Some(reader)))
-            }
-        }
-    }
 }
 
 impl<N: Nodes> Filesystem for Adapter<N> {
@@ -160,7 +129,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         let _span = debug_span!("lookup", parent = parent.0, ?name).entered();
         let context = Context::new("lookup", parent.0);
         let found = call(context, || self.nodes.lookup(parent.0, name));
-        self.reply_entry(found.and_then(|entry| self.opens(entry)), reply);
+        self.reply_entry(found.and_then(|entry| self.opened_before(entry)), reply);
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, count: u64) {
@@ -214,19 +183,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (handle, reader) = match self.read_from(ino.0, handle) {
-            Ok(from) => from,
-            Err(errno) => return reply.error(errno),
-        };
-        if self.nodes.read_takes_long(handle, offset, size) {
-            let nodes = self.nodes.clone();
-            self.slow.run(move || {
-                reads::read(&*nodes, ino.0, handle, offset, size, reply);
-                drop(reader);
-            });
-        } else {
-            reads::read(&*self.nodes, ino.0, handle, offset, size, reply);
-        }
+        self.read_range(ino.0, handle.0, offset, size, reply);
     }
 
     // ENOSYS, sent once, keeps the kernel from asking at each close.
@@ -365,13 +322,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         let _span = debug_span!("listxattr", ino = ino.0).entered();
         let context = Context::new("listxattr", ino.0);
         let names = call(context, || self.nodes.listxattr(ino.0));
-        let joined = names.map(|names| {
-            names
-                .iter()
-                .flat_map(|name| name.bytes().chain(std::iter::once(0)))
-                .collect()
-        });
-        reads::reply_xattr(joined, size, reply);
+        reads::reply_xattr(names.map(|names| reads::joined(&names)), size, reply);
     }
 
     // Only sent without `default_permissions`.

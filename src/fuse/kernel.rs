@@ -33,4 +33,15 @@ impl Kernel {
             tracing::debug!(ino, %error, "nothing to write back");
         }
     }
+
+    /// Has the kernel ask for the attributes of a file when they are needed next. Its pages stay,
+    /// so that this may be called while one of them is being read.
+    pub(super) fn forget_attributes(&self, ino: Ino) {
+        // Where a range begins before the file, no page is in it.
+        const NO_PAGES: i64 = -1;
+        let Some(notifier) = self.0.get() else { return };
+        if let Err(error) = notifier.inval_inode(INodeNo(ino), NO_PAGES, 0) {
+            tracing::debug!(ino, %error, "no attributes to forget");
+        }
+    }
 }

@@ -33,6 +33,8 @@ const SAME_DATES: i64 = -141_427;
 /// 1900-01-01T00:00:00Z, from which on an instant is the same in both, in every time zone, in
 /// seconds. Before it, Java has one offset for a time zone.
 const SAME_INSTANTS: i64 = -2_208_988_800;
+/// How much is told of the name of a time zone that is not known, bytes.
+const NAME_SHOWN: usize = 64;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
@@ -58,12 +60,17 @@ impl Footer {
     }
 
     /// The time zone in which the instants of an older calendar are; UTC where the file does not
-    /// say, `None` where it names one that is not known.
-    pub fn old_zone(&self) -> Option<TimeZone> {
+    /// say. Where it names one that is not known, the error is that name.
+    pub fn old_zone(&self) -> Result<TimeZone, String> {
         let Some(name) = self.key_value(ZONE) else {
-            return Some(TimeZone::UTC);
+            return Ok(TimeZone::UTC);
         };
-        zone(std::str::from_utf8(name).ok()?)
+        let known = std::str::from_utf8(name).ok().and_then(zone);
+        known.ok_or_else(|| {
+            name[..name.len().min(NAME_SHOWN)]
+                .escape_ascii()
+                .to_string()
+        })
     }
 
     /// Whether a node is a leaf that may hold dates or instants which are others in the older

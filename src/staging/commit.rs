@@ -8,8 +8,9 @@
 //! 2. The files are checked and turned into data files. Nothing outside the transaction's own
 //!    directory has changed so far.
 //! 3. The data files are made durable, and so is a note of which names they will have, which
-//!    directories are made for these, and by which id the commit file will be known. From here on a kill leaves an attempt to be resolved. A note
-//!    that is not whole after a power loss is of an attempt that went no further.
+//!    directories are made for these, and by which id the commit file will be known. From here on a
+//!    kill leaves an attempt to be resolved. A note that is not whole after a power loss is of an
+//!    attempt that went no further.
 //! 4. The data files get their names in the table, by hard links where these work: the staged files
 //!    stay. The names are durable before the next step, so that no commit file ever names a file
 //!    that a power loss can take.
@@ -31,15 +32,17 @@
 //! process. Of a commit that was killed during step 3, nobody knows what its fsyncs were told: after
 //! the last one it notes that none failed, and where that note is missing all files are copied.
 
-use std::collections::BTreeMap;
-use std::fs::File;
+mod in_parallel;
+mod publishable;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use uuid::Uuid;
 
+use self::in_parallel::in_parallel;
+use self::publishable::{Publishable, data_path};
 use super::marker::{CommitRequest, MARKER, MARKER_MAX, Mode};
 use super::plan::Plan;
 use super::record::{Attempt, Outcome, State};
@@ -49,19 +52,13 @@ use super::transaction::Transaction;
 use super::{StagingError, clustering, plan};
 use crate::base::Version;
 use crate::base::clock::now_ms;
-use crate::intake::{
-    self, Content, DataFile, SchemaChange, StagedBytes, StagedFile, Target, evolve,
-};
+use crate::intake::{self, Content, SchemaChange, StagedBytes, StagedFile, Target, evolve};
 use crate::log::actions::{Metadata, Protocol, SetTransaction};
 use crate::log::write::AddFile;
 use crate::protocol::check_writable;
-use crate::schema::{HIVE_DEFAULT_PARTITION, MappingMode, escape_hive};
 use crate::snapshot::{Generation, Snapshot, TableShape};
-use crate::storage::{Location, Publisher, StorageError};
+use crate::storage::{Publisher, StorageError};
 use crate::txn::{self, CommitOutcome, Operation, Proposal};
-
-/// The longest name that a directory or a file can have, bytes.
-const NAME_MAX: usize = 255;
 
 /// How many files that were made are kept open until they are published.
 const HELD_MAX: usize = 256;
@@ -492,71 +489,6 @@ impl CommitRequest {
     }
 }
 
-/// A data file with the name that it will have.
-struct Publishable<'a> {
-    file: &'a StagedFile,
-    part: DataFile,
-    /// Below the table root.
-    path: String,
-}
-
-impl Publishable<'_> {
-    fn source(&self) -> Result<Arc<File>, StorageError> {
-        match &self.part.content {
-            Content::AsStaged => self.file.bytes.open(),
-            Content::Made(made) => made.open(),
-        }
-    }
-
-    fn to_add(&self, modified: i64, data_change: bool) -> AddFile {
-        AddFile {
-            path: Location::Relative(self.path.clone()).to_log_path(),
-            partition_values: self.part.partition_values.clone(),
-            size: self.part.size,
-            modification_time: modified,
-            data_change,
-            stats: Some(self.part.stats.clone()),
-            tags: None,
-            deletion_vector: None,
-            base_row_id: None,
-            default_row_commit_version: None,
-            clustering_provider: None,
-        }
-    }
-}
-
-/// The path of a data file below the table root: under `column=value` directories as other writers
-/// have it, except where the names in the log are not those of the columns, or where a value makes
-/// no name.
-fn data_path(
-    part: &DataFile,
-    number: usize,
-    id: Uuid,
-    partition_columns: &[String],
-    shape: &TableShape,
-) -> String {
-    let codec = part
-        .codec
-        .map_or_else(String::new, |codec| format!(".{codec}"));
-    let name = format!("part-{number:05}-{id}-c000{codec}.parquet");
-    if shape.mapping != MappingMode::None {
-        return name;
-    }
-    let mut path = String::new();
-    for column in partition_columns {
-        let value = part.partition_values.get(column).and_then(Option::as_deref);
-        let value = value.filter(|value| !value.is_empty());
-        let value = value.unwrap_or(HIVE_DEFAULT_PARTITION);
-        let segment = format!("{}={}", escape_hive(column), escape_hive(value));
-        if segment.len() > NAME_MAX {
-            return name;
-        }
-        path.push_str(&segment);
-        path.push('/');
-    }
-    path + &name
-}
-
 /// Refuses files that changed since they were looked at, whoever did that.
 fn check_unchanged(
     staged: &[Staged],
@@ -591,46 +523,4 @@ fn io<T>(
             source,
         })
     })
-}
-
-/// `work` on each of `items`, by as many threads as there are cores; results in their order, or the
-/// first error.
-fn in_parallel<T: Sync, R: Send, E: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .max(4)
-        .min(items.len());
-    if threads <= 1 {
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Mutex<BTreeMap<usize, Result<R, E>>> = Mutex::default();
-    let run = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else {
-                return;
-            };
-            let result = work(item);
-            let failed = result.is_err();
-            results.lock().insert(at, result);
-            if failed {
-                // The others finish what they have begun.
-                next.store(items.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            let builder = std::thread::Builder::new().name("intake".to_owned());
-            // Without another thread, those that are there do the work.
-            let _ = builder.spawn_scoped(scope, run);
-        }
-        run();
-    });
-    let results = results.into_inner();
-    results.into_values().collect()
 }

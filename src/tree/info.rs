@@ -72,7 +72,7 @@ impl Told {
         &self,
         ino: Ino,
         make: impl FnOnce() -> Result<Arc<[u8]>, TreeError>,
-    ) -> Result<(Arc<[u8]>, TimestampMs), TreeError> {
+    ) -> Result<Content, TreeError> {
         let now = now_ms();
         let mut told = self.0.lock();
         if let Some((content, made)) = told.get(&ino)

@@ -233,14 +233,14 @@ impl Planner<'_> {
                 let is_old = self.footer.may_be_old(node);
                 if is_old
                     && *primitive == PrimitiveType::Timestamp
-                    && self.footer.old_zone().is_none()
+                    && let Err(zone) = self.footer.old_zone()
                 {
                     return Err(Mismatch {
                         column: column.to_owned(),
-                        found:
-                            "times before 1900 in an older calendar, of a time zone that is not \
-                                known here"
-                                .to_owned(),
+                        found: format!(
+                            "times before 1900 in an older calendar, of the time zone {zone:?}, \
+                             which is not known here"
+                        ),
                         expected: data_type.to_string(),
                     });
                 }

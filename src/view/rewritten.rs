@@ -335,7 +335,7 @@ impl Rewrite {
             })
             .take(CHUNKS_EACH * threads)
             .collect();
-        let zone = self.footer.old_zone();
+        let zone = self.footer.old_zone().ok();
         let make = |&(leaf, source, change): &(usize, usize, Change)| {
             let chunk = &self.originals[group.original].chunks[source];
             let source = SourceChunk {

@@ -271,3 +271,55 @@ fn only_read_only_mounts_open_without_asking() {
     let message = String::from_utf8_lossy(&refused.stderr);
     assert!(message.contains("--read-only"), "{message}");
 }
+
+/// Another file in the place of one that was looked up is never read by the size of the first.
+#[test]
+fn a_file_that_was_replaced_is_stale_once() {
+    if !may_mount() {
+        return;
+    }
+    says("A file that another one has replaced since is ESTALE at one read");
+    let file = |id: i64, name: usize, value: usize| {
+        let value = strings([&*"y".repeat(value)]);
+        parquet(&batch([("id", longs([id])), (&*"n".repeat(name), value)]))
+    };
+    // Two files as long as each other, whose second columns, which are not shown, are called by names
+    // of other lengths: then what is shown of them is not as long.
+    let (first, second) = (1..40)
+        .flat_map(|name| (0..40).map(move |value| (name, value)))
+        .find_map(|(name, value)| {
+            let first = file(3, 8, 8);
+            let second = file(4, name, value);
+            (name != 8 && second.len() == first.len()).then_some((first, second))
+        })
+        .expect("some lengths fit");
+    let mut rig = Rig::new();
+    let mut adds = vec![rig.data_file("b.parquet", &first)];
+    adds.extend((0..300).map(|i| {
+        rig.data_file(
+            &format!("{i}.parquet"),
+            &parquet(&batch([("id", longs([i]))])),
+        )
+    }));
+    rig.commit(1, &adds.iter().map(String::as_str).collect::<Vec<_>>());
+    rig.mount(&FAST);
+    let path = rig.at("@v1/b.parquet");
+    let shown = fs::read(&path).expect("opens");
+    assert_eq!(parquet_longs(&shown, "id"), [Some(3)]);
+
+    // It has not stayed open, nor its pages in memory.
+    fs::remove_file(rig.table().join("b.parquet")).expect("was there");
+    a_second_later();
+    fs::write(rig.table().join("b.parquet"), &second).expect("can be written");
+    for i in 0..300 {
+        fs::read(rig.at(&format!("@v1/{i}.parquet"))).expect("opens");
+    }
+    let open = File::open(&path).expect("costs no request");
+    rustix::fs::fadvise(&open, 0, None, rustix::fs::Advice::DontNeed).expect("possible");
+    let stale = fs::read(&path).expect_err("is another file");
+    assert_eq!(stale.raw_os_error(), Some(libc::ESTALE));
+    let bytes = fs::read(&path).expect("opens");
+    assert_eq!(parquet_longs(&bytes, "id"), [Some(4)]);
+    assert_eq!(bytes.len() as u64, open.metadata().expect("is open").len());
+    assert_ne!(bytes.len(), shown.len());
+}

@@ -1,13 +1,16 @@
 //! Answers that carry bytes.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use fuser::{Errno, ReplyData, ReplyXattr};
 use tracing::debug_span;
 
 use super::super::call::{Context, call};
 use super::super::nodes::Nodes;
-use crate::tree::Ino;
+use super::super::readers::Reader;
+use super::Adapter;
+use crate::tree::{Entry, Ino, NodeKind};
 
 thread_local! {
     /// Where a worker thread puts the bytes of a READ before they go to the kernel. It grows to the
@@ -15,15 +18,71 @@ thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// The handle that a read is from, and what keeps it open where the kernel has opened no file.
+type ReadFrom<N> = (u64, Option<Arc<Reader<N>>>);
+
+impl<N: Nodes> Adapter<N> {
+    /// Where the kernel will not ask at an open, finding a name tells already why its file cannot be
+    /// opened.
+    pub(super) fn opened_before(&self, entry: Entry) -> Result<Entry, Errno> {
+        let ino = entry.attr.ino;
+        match &self.readers {
+            Some(readers) if entry.attr.kind == NodeKind::File => match readers.of(ino) {
+                Ok(_) => Ok(entry),
+                Err(errno) => {
+                    self.forget_one(ino, 1);
+                    Err(errno)
+                }
+            },
+            _ => Ok(entry),
+        }
+    }
+
+    /// READ, away from the threads that answer all else where it takes long.
+    pub(super) fn read_range(
+        &self,
+        ino: Ino,
+        handle: u64,
+        offset: u64,
+        size: u32,
+        reply: ReplyData,
+    ) {
+        let (handle, reader) = match self.read_from(ino, handle) {
+            Ok(from) => from,
+            Err(errno) => return reply.error(errno),
+        };
+        if self.nodes.read_takes_long(handle, offset, size) {
+            let nodes = self.nodes.clone();
+            self.slow.run(move || {
+                read(&*nodes, ino, handle, offset, size, reply);
+                drop(reader);
+            });
+        } else {
+            read(&*self.nodes, ino, handle, offset, size, reply);
+        }
+    }
+
+    /// What a read is from: the handle of the kernel's open file, or, where it has none, a file that
+    /// is open as long as it is held.
+    fn read_from(&self, ino: Ino, handle: u64) -> Result<ReadFrom<N>, Errno> {
+        let Some(readers) = &self.readers else {
+            return Ok((handle, None));
+        };
+        match readers.of(ino) {
+            Ok(reader) => Ok((reader.handle(), Some(reader))),
+            Err(errno) => {
+                if errno.code() == libc::ESTALE {
+                    // Another file has taken its place: who reads next goes by its size.
+                    self.kernel.forget_attributes(ino);
+                }
+                Err(errno)
+            }
+        }
+    }
+}
+
 /// READ.
-pub(super) fn read<N: Nodes>(
-    nodes: &N,
-    ino: Ino,
-    handle: u64,
-    offset: u64,
-    size: u32,
-    reply: ReplyData,
-) {
+fn read<N: Nodes>(nodes: &N, ino: Ino, handle: u64, offset: u64, size: u32, reply: ReplyData) {
     let _span = debug_span!("read", ino, offset, size).entered();
     READ_BUFFER.with_borrow_mut(|buffer| {
         let size = size as usize;
@@ -37,6 +96,12 @@ pub(super) fn read<N: Nodes>(
             Err(errno) => reply.error(errno),
         }
     });
+}
+
+/// Names as the kernel takes a list of them: each ends in NUL.
+pub(super) fn joined(names: &[String]) -> Vec<u8> {
+    let ended = |name: &String| [name.as_bytes(), &[0]].concat();
+    names.iter().flat_map(ended).collect()
 }
 
 /// Answers a request for an attribute of which `value` is what the caller wants to have, in a
