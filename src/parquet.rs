@@ -27,7 +27,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use assemble::{assemble, size_bound as file_size_bound};
-pub use calendar::OldCalendar;
+pub use calendar::{OldCalendar, OldZone};
 pub use chunks::{ChunkMeta, RowGroupMeta};
 pub use error::ParquetError;
 pub use footer::Footer;

@@ -4,11 +4,9 @@
 //! A file in it says so in its key-value metadata, and Spark shows the same date and time of day in
 //! the calendar of ISO 8601, which is what Parquet means. Nobody else does.
 
-use std::sync::LazyLock;
+mod zones;
 
-use jiff::civil::{Date, Time};
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
+pub use zones::OldZone;
 
 use super::footer::Footer;
 use super::schema::{Annotation, NodeKind, PhysicalType, TimeUnit};
@@ -31,12 +29,12 @@ pub(super) const NEW_INT96: &[u8] = b"3.1.0";
 /// 1582-10-15, from which on a date is the same day in both calendars, in days.
 const SAME_DATES: i64 = -141_427;
 /// 1900-01-01T00:00:00Z, from which on an instant is the same in both, in every time zone, in
-/// seconds. Before it, Java has one offset for a time zone.
+/// seconds.
 const SAME_INSTANTS: i64 = -2_208_988_800;
 /// How much is told of the name of a time zone that is not known, bytes.
 const NAME_SHOWN: usize = 64;
 const MICROS_PER_SECOND: i64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// What of a file is in the older calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,11 +59,11 @@ impl Footer {
 
     /// The time zone in which the instants of an older calendar are; UTC where the file does not
     /// say. Where it names one that is not known, the error is that name.
-    pub fn old_zone(&self) -> Result<TimeZone, String> {
+    pub fn old_zone(&self) -> Result<OldZone, String> {
         let Some(name) = self.key_value(ZONE) else {
-            return Ok(TimeZone::UTC);
+            return Ok(OldZone::default());
         };
-        let known = std::str::from_utf8(name).ok().and_then(zone);
+        let known = std::str::from_utf8(name).ok().and_then(OldZone::named);
         known.ok_or_else(|| {
             name[..name.len().min(NAME_SHOWN)]
                 .escape_ascii()
@@ -93,33 +91,6 @@ impl Footer {
         };
         self.old_calendar().dates && !self.is_at_least(leaf, bound)
     }
-}
-
-/// The time zone of a name as Java has it: of a region, or an offset as in `GMT+08:00`.
-fn zone(name: &str) -> Option<TimeZone> {
-    let offset = ["UTC", "GMT", "UT", ""]
-        .iter()
-        .find_map(|prefix| name.strip_prefix(prefix));
-    match offset? {
-        "" | "Z" => return Some(TimeZone::UTC),
-        offset if offset.starts_with(['+', '-']) => {
-            let (sign, offset) = offset.split_at(1);
-            let mut parts = offset.split(':');
-            let mut next = || match parts.next() {
-                None => Some(0),
-                Some(part) if part.len() <= 2 && part.bytes().all(|b| b.is_ascii_digit()) => {
-                    part.parse::<i32>().ok()
-                }
-                Some(_) => None,
-            };
-            let seconds = next()? * 3_600 + next()? * 60 + next()?;
-            let seconds = if sign == "-" { -seconds } else { seconds };
-            let offset = Offset::from_seconds(seconds).ok()?;
-            return parts.next().is_none().then(|| TimeZone::fixed(offset));
-        }
-        _ => {}
-    }
-    TimeZone::get(name).ok()
 }
 
 impl Conversion {
@@ -156,9 +127,9 @@ pub(super) fn new_day(day: i64) -> i64 {
     era * 146_097 + first - 719_468 + day_of_month
 }
 
-/// The instant whose date and time of day in `zone` are called as those of an instant of the older
-/// calendar are, both in microseconds since the epoch.
-pub(super) fn new_instant(micros: i64, zone: Option<&TimeZone>) -> Result<i64, String> {
+/// The instant whose date and time of day in a time zone are called as those of an instant of the
+/// older calendar are, both in microseconds since the epoch.
+pub(super) fn new_instant(micros: i64, zone: Option<&OldZone>) -> Result<i64, String> {
     if micros >= SAME_INSTANTS * MICROS_PER_SECOND {
         return Ok(micros);
     }
@@ -168,34 +139,18 @@ pub(super) fn new_instant(micros: i64, zone: Option<&TimeZone>) -> Result<i64, S
         )
     };
     let zone = zone.ok_or_else(|| problem("its time zone is not known"))?;
-    let offset = i64::from(zone.to_offset(*OFFSETS_AT).seconds()) * MICROS_PER_SECOND;
-    let local = micros
-        .checked_add(offset)
-        .ok_or_else(|| problem("too far in the past"))?;
-    let day = new_day(local.div_euclid(MICROS_PER_DAY));
-    let time = local.rem_euclid(MICROS_PER_DAY);
-    if *zone == TimeZone::UTC {
-        return (day.checked_mul(MICROS_PER_DAY))
-            .and_then(|start| start.checked_add(time))
-            .ok_or_else(|| problem("too far in the past"));
-    }
-    let days = SignedDuration::from_hours(day * 24);
-    let date = Date::constant(1970, 1, 1).checked_add(days);
-    date.ok()
-        .map(|date| date.to_datetime(Time::midnight()))
-        .and_then(|start| start.checked_add(SignedDuration::from_micros(time)).ok())
-        .and_then(|local| zone.to_timestamp(local).ok())
-        .map(Timestamp::as_microsecond)
+    let second = micros.div_euclid(MICROS_PER_SECOND);
+    let day = (second + zone.offset).div_euclid(SECONDS_PER_DAY);
+    let seconds = (new_day(day) - day) * SECONDS_PER_DAY + zone.difference(second);
+    micros
+        .checked_add(seconds * MICROS_PER_SECOND)
         .ok_or_else(|| problem("too far in the past"))
 }
 
-/// When an offset is that of all time before.
-static OFFSETS_AT: LazyLock<Timestamp> = LazyLock::new(|| {
-    Timestamp::from_second(SAME_INSTANTS).expect("the year 1900 is among those of a timestamp")
-});
-
 #[cfg(test)]
 mod tests {
+    use jiff::civil::Date;
+
     use super::*;
 
     fn iso(text: &str) -> i64 {
@@ -232,56 +187,75 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_called_as_java_calls_them() {
-        let offset = |name: &str| {
-            let zone = zone(name)?;
-            Some(zone.to_offset(*OFFSETS_AT).seconds())
-        };
-        for (name, seconds) in [
-            ("UTC", 0),
-            ("Z", 0),
-            ("GMT", 0),
-            ("Etc/UTC", 0),
-            ("GMT+08:00", 8 * 3_600),
-            ("-03:30", -12_600),
-            ("UTC+8", 8 * 3_600),
-            ("+01:02:03", 3_723),
-            ("America/Los_Angeles", -8 * 3_600),
-        ] {
-            assert_eq!(offset(name), Some(seconds), "{name}");
-        }
-        for name in [
-            "", "Mars", "+1:2:3:4", "GMT+x", "+", "+99:00", "GMT+-1", "UTCx",
-        ] {
-            let found = offset(name);
-            assert!(found.is_none() || name.is_empty(), "{name}: {found:?}");
-        }
-    }
-
-    #[test]
     fn an_instant_keeps_its_name_in_its_zone() {
-        let utc = TimeZone::UTC;
+        let utc = OldZone::default();
         let year_one = -62_135_596_800_000_000;
+        let two_days = 2 * SECONDS_PER_DAY * MICROS_PER_SECOND;
         assert_eq!(
-            new_instant(year_one - 2 * MICROS_PER_DAY + 1, Some(&utc)),
+            new_instant(year_one - two_days + 1, Some(&utc)),
             Ok(year_one + 1)
         );
         let recent = SAME_INSTANTS * MICROS_PER_SECOND;
         assert_eq!(new_instant(recent, None), Ok(recent));
         assert_eq!(new_instant(recent - 1, Some(&utc)), Ok(recent - 1));
         new_instant(recent - 1, None).expect_err("no zone");
-        new_instant(i64::MIN, Some(&utc)).expect("UTC has no end");
-        // Java took eight hours for all time before 1900; by the local time of Los Angeles, it was
-        // seven minutes and two seconds less before 1883.
-        let zone = TimeZone::get("America/Los_Angeles").expect("there");
-        assert_eq!(
-            new_instant(
-                year_one - 2 * MICROS_PER_DAY + 8 * 3_600_000_000,
-                Some(&zone)
-            ),
-            Ok(year_one + (7 * 3_600 + 52 * 60 + 58) * MICROS_PER_SECOND)
-        );
-        assert_eq!(new_instant(recent - 1, Some(&zone)), Ok(recent - 1));
-        new_instant(i64::MIN, Some(&zone)).expect_err("beyond the calendar");
+        new_instant(i64::MIN, Some(&utc)).expect("there is no first year");
+    }
+
+    /// What Spark 4.1 shows of files that it wrote with `datetimeRebaseModeInWrite=LEGACY`, in seconds.
+    #[test]
+    fn an_instant_is_what_spark_shows() {
+        for (zone, old, new) in [
+            ("America/Los_Angeles", -62_135_679_903, -62_135_507_525),
+            ("America/Los_Angeles", -14_825_768_479, -14_826_632_901),
+            ("America/Los_Angeles", -12_219_303_273, -12_220_167_695),
+            ("America/Los_Angeles", -2_208_992_371, -2_208_992_371),
+            ("Europe/Amsterdam", -62_135_682_875, -62_135_507_525),
+            ("Europe/Amsterdam", -14_825_767_880, -14_826_629_330),
+            ("Europe/Amsterdam", -12_219_302_674, -12_220_164_124),
+            ("Europe/Amsterdam", -2_208_995_971, -2_208_992_371),
+            ("Asia/Kolkata", -62_135_678_917, -62_135_507_525),
+            ("Asia/Kolkata", -14_825_767_493, -14_826_632_901),
+            ("Asia/Kolkata", -12_219_303_588, -12_219_304_996),
+            ("Asia/Kolkata", -2_208_992_901, -2_208_992_371),
+            ("Asia/Shanghai", -62_135_679_982, -62_135_507_525),
+            ("Asia/Shanghai", -14_825_768_558, -14_826_632_901),
+            ("Asia/Shanghai", -12_219_303_352, -12_219_303_695),
+            ("Asia/Shanghai", -2_208_992_028, -2_208_992_371),
+            ("Africa/Monrovia", -62_135_682_913, -62_135_507_525),
+            ("Africa/Monrovia", -14_825_767_918, -14_826_629_330),
+            ("Africa/Monrovia", -12_219_302_712, -12_220_164_124),
+            ("Africa/Monrovia", -2_208_994_959, -2_208_992_371),
+            ("Asia/Manila", -62_135_766_485, -62_135_507_525),
+            ("Asia/Manila", -14_825_769_357, -14_826_547_197),
+            ("Asia/Manila", -12_219_303_364, -12_219_217_204),
+            ("Asia/Manila", -2_208_992_371, -2_208_992_371),
+            ("Asia/Manila", -3_944_620_560, -3_944_620_800),
+            ("Pacific/Apia", -62_135_681_941, -62_135_507_525),
+            ("Pacific/Apia", -14_825_766_946, -14_826_629_330),
+            ("Pacific/Apia", -12_219_303_737, -12_219_302_121),
+            ("Pacific/Apia", -2_209_080_387, -2_208_992_371),
+            ("America/Ciudad_Juarez", -62_135_680_681, -62_135_507_525),
+            ("America/Ciudad_Juarez", -14_825_769_257, -14_826_632_901),
+            ("America/Ciudad_Juarez", -12_219_304_051, -12_220_167_695),
+            ("America/Ciudad_Juarez", -2_208_992_727, -2_208_992_371),
+            ("EST", -62_135_680_325, -62_135_507_525),
+            ("EST", -14_825_768_901, -14_826_632_901),
+            ("EST", -12_219_303_695, -12_220_167_695),
+            ("EST", -2_208_992_371, -2_208_992_371),
+            ("GMT+5:30", -62_135_680_325, -62_135_507_525),
+            ("GMT+5:30", -14_825_768_901, -14_826_632_901),
+            ("GMT+5:30", -12_219_303_604, -12_219_303_604),
+            ("GMT+5:30", -2_208_992_371, -2_208_992_371),
+            ("+05:30", -62_135_680_325, -62_135_507_525),
+            ("+05:30", -14_825_768_901, -14_826_632_901),
+            ("+05:30", -12_219_303_695, -12_220_167_695),
+            ("+05:30", -2_208_992_371, -2_208_992_371),
+        ] {
+            let found = OldZone::named(zone).expect("known");
+            let micros = |second: i64| second * MICROS_PER_SECOND + 123_456;
+            let got = new_instant(micros(old), Some(&found));
+            assert_eq!(got, Ok(micros(new)), "{zone}: {old}");
+        }
     }
 }

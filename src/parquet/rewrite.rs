@@ -26,10 +26,11 @@ use ::parquet::data_type::{
     Int64Type, Int96Type,
 };
 use bytes::Bytes;
-use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
-use super::{Annotation, Conversion, MadeChunk, MadeStatistics, ParquetError, PhysicalType};
+use super::{
+    Annotation, Conversion, MadeChunk, MadeStatistics, OldZone, ParquetError, PhysicalType,
+};
 use crate::base::panics::caught_as;
 use crate::storage::ObjectReader;
 use batch::Batch;
@@ -64,7 +65,7 @@ pub struct SourceChunk<'a> {
     /// The time zone in which instants are in an older calendar ([`Footer::old_zone`]).
     ///
     /// [`Footer::old_zone`]: super::Footer::old_zone
-    pub zone: Option<&'a TimeZone>,
+    pub zone: Option<&'a OldZone>,
 }
 
 /// What a footer says of a column chunk, as far as it bears on making another of it.

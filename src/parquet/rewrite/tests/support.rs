@@ -1,6 +1,6 @@
 //! Column chunks for the tests: made, written and read back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use ::parquet::basic::{Compression, Encoding};
 use ::parquet::column::reader::{get_column_reader, get_typed_column_reader};
@@ -11,7 +11,6 @@ use ::parquet::file::properties::{WriterProperties, WriterVersion};
 use ::parquet::file::reader::SerializedPageReader;
 use ::parquet::file::writer::TrackedWrite;
 use bytes::Bytes;
-use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
 use crate::parquet::pages::page_encodings;
@@ -20,10 +19,10 @@ use crate::parquet::rewrite::{
     Change, ChunkShape, SourceChunk, SourceStatistics, codec, encoded_anew, input, patch,
 };
 use crate::parquet::testing::MemoryObject;
-use crate::parquet::{Annotation, ChunkLimits, MadeChunk, ParquetError, PhysicalType};
+use crate::parquet::{Annotation, ChunkLimits, MadeChunk, OldZone, ParquetError, PhysicalType};
 
 /// The zone of instants in an older calendar.
-static UTC: TimeZone = TimeZone::UTC;
+static UTC: LazyLock<OldZone> = LazyLock::new(OldZone::default);
 
 /// Where the chunk starts in its file.
 const START: usize = 11;
