@@ -1,9 +1,14 @@
 //! Which of the things in a transaction are its data files.
 
+use std::cell::Cell;
+
 use super::StagingError;
 use super::marker::MARKER;
 use crate::schema::{HIVE_DEFAULT_PARTITION, unescape_hive};
 use crate::storage::{EntryKind, SpoolDirectory, WalkedEntry};
+
+/// The directory that Hadoop's committer, so Spark's, works in, and removes when its job is done.
+const TEMPORARY: &str = "_temporary";
 
 /// A staged data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +24,31 @@ pub(super) struct Staged {
 ///
 /// Names that begin with `.` or `_`, `*.tmp` and `*.crc` are left out, with all below them. Anything
 /// else that is no `*.parquet` file, at the top or below `column=value` directories, is an error:
-/// nothing is left out silently.
+/// nothing is left out silently. So is a directory `_temporary` at the top: rows are still to come
+/// out of it, or never will.
 pub(super) fn scan(
     directory: &SpoolDirectory,
     partition_columns: &[String],
 ) -> Result<Vec<Staged>, StagingError> {
-    let enter = |path: &str, kind| !is_ignored(last(path), kind, partition_columns);
+    let is_unfinished = Cell::new(false);
+    let enter = |path: &str, kind| {
+        if path == TEMPORARY && kind == EntryKind::Directory {
+            is_unfinished.set(true);
+        }
+        !is_ignored(last(path), kind, partition_columns)
+    };
     let mut found = Vec::new();
-    for entry in directory.walk(&enter)? {
+    let walked = directory.walk(&enter)?;
+    if is_unfinished.get() {
+        return Err(StagingError::NotADataFile {
+            file: TEMPORARY.to_owned(),
+            problem:
+                "is where a job of Spark or Hadoop keeps its files until it is done: wait for \
+                      the job to end; if it was killed, remove the transaction and run it again"
+                    .to_owned(),
+        });
+    }
+    for entry in walked {
         let problem = match entry.kind {
             EntryKind::File => {
                 found.push(staged(entry)?);

@@ -190,6 +190,37 @@ fn nothing_is_left_out_silently() {
     assert_eq!(open(&table.root()).current().newest(), 1);
 }
 
+/// Hadoop's committer, so Spark's, moves files out of `_temporary` as the last that it does.
+#[test]
+fn a_job_of_spark_that_is_not_done_commits_nothing() {
+    let table = table();
+    let staging = staging(&table.root());
+    let transaction = begin(&staging, "b1").unwrap();
+    put_rows(&transaction, "part-0.parquet", &rows(&[1]));
+    put_rows(
+        &transaction,
+        "_temporary/0/task_1/part-1.parquet",
+        &rows(&[2]),
+    );
+    let error = commit(&transaction, "").unwrap_err();
+    assert_eq!(deltafs::errno::of_staging(&error), libc::EINVAL, "{error}");
+    assert_eq!(status(&transaction)["error"]["file"], "_temporary");
+    assert_eq!(open(&table.root()).current().newest(), 0);
+
+    // Without it, and with what such a job leaves, the files are whole.
+    let files = files_of(&transaction);
+    fs::rename(
+        files.join("_temporary/0/task_1/part-1.parquet"),
+        files.join("part-1.parquet"),
+    )
+    .unwrap();
+    fs::remove_dir_all(files.join("_temporary")).unwrap();
+    put(&transaction, "_SUCCESS", "");
+    put(&transaction, ".part-1.parquet.crc", "crc");
+    assert_eq!(transaction.commit().unwrap(), 1);
+    assert_eq!(longs_in(&table.root(), "id"), [Some(1), Some(2)]);
+}
+
 #[test]
 fn a_staging_directory_that_was_removed_is_made_anew() {
     let table = table();
