@@ -271,6 +271,10 @@ impl<'a> Matcher<'a> {
         path: &str,
     ) -> Result<Part<'t>, IntakeError> {
         let path = column_path(path, "element");
+        // Some readers of Delta find the elements of a list by the name of the group around them, and
+        // show nulls in older forms.
+        self.differences.names |=
+            repeated.name != "list" || matches!(repeated.list_form(), ListForm::Element);
         match repeated.list_form() {
             ListForm::Element => self.value(&array.element_type, repeated, 0, &path),
             ListForm::Around(child) => self.part(&array.element_type, child, 0, &path),

@@ -165,12 +165,22 @@ fn named(part: &Part<'_>, name: &str, id: Option<i32>, mapping: MappingMode) -> 
         (Shape::Struct(columns), _) => OutputKind::Group(fields(columns.iter(), mapping)),
         (Shape::List(_, element), [repeated]) => {
             let inner = &element.node;
-            if inner.repetition == Repetition::Repeated {
-                OutputKind::Group(vec![named(element, &inner.name, inner.id, mapping)])
-            } else {
-                let element = named(element, &inner.name, inner.id, mapping);
-                OutputKind::Group(vec![around(repeated, vec![element])])
-            }
+            let mut element = named(element, "element", inner.id, mapping);
+            let id = match inner.repetition {
+                // The repeated node is the element: a group around it leaves the levels as they are.
+                Repetition::Repeated => {
+                    element.repetition = Repetition::Required;
+                    None
+                }
+                Repetition::Required | Repetition::Optional => repeated.id,
+            };
+            OutputKind::Group(vec![OutputNode {
+                name: "list".to_owned(),
+                id,
+                repetition: Repetition::Repeated,
+                annotation: Annotation::None,
+                kind: OutputKind::Group(vec![element]),
+            }])
         }
         (Shape::Map(_, parts), [entries]) => {
             let (key, value) = parts.as_ref();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
 use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use arrow::array::{
@@ -93,6 +94,21 @@ fn a_field_that_must_not_be_null_may_be_where_its_struct_is() {
     assert!(table.one(&file_of([("s", absent)])).is_as_staged());
     let text = table.refusal(&file_of([("s", structs(values, Some(vec![true, true])))]));
     assert!(text.contains("column s.x is null in row 1"), "{text}");
+}
+
+/// The dotted paths of the leaves of a file.
+fn paths(bytes: &[u8]) -> Vec<String> {
+    let reader = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).unwrap();
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    columns.iter().map(|leaf| leaf.path().string()).collect()
+}
+
+fn integers_at(list: &ListArray, row: usize) -> Vec<i32> {
+    let values = list.value(row);
+    values
+        .as_primitive::<::arrow::datatypes::Int32Type>()
+        .values()
+        .to_vec()
 }
 
 fn longs_at(list: &ListArray, row: usize) -> Vec<i64> {
@@ -236,22 +252,37 @@ fn two_level(message: &str) -> Vec<u8> {
 fn older_forms_of_lists_are_read() {
     let plain = "message m { optional group l (LIST) { repeated int32 array; } }";
     let bytes = two_level(plain);
-    assert!(
-        typed("l", &array_of("integer", true))
-            .build()
-            .one(&bytes)
-            .is_as_staged()
-    );
     let taken = typed("l", &array_of("long", true)).build().one(&bytes);
     let list = taken.column("l");
     let list = list.as_list::<i32>();
     assert_eq!(longs_at(list, 0), [1, 2]);
     assert_eq!(longs_at(list, 1), [3]);
-    // Under another name the chunks are copied in the form they have.
-    let table = typed("L", &array_of("integer", true)).build();
-    let taken = table.one(&bytes);
-    assert_eq!(taken.names(), ["L"]);
-    assert_eq!(taken.column("L").as_list::<i32>().len(), 2);
+    // The same chunks are copied under a footer that has them in three levels, as every reader knows
+    // them; the form that Spark writes with `writeLegacyFormat`, too.
+    let bag =
+        "message m { optional group l (LIST) { repeated group bag { required int32 array; } } }";
+    for message in [plain, bag] {
+        let bytes = two_level(message);
+        for name in ["l", "L"] {
+            let taken = typed(name, &array_of("integer", true)).build().one(&bytes);
+            assert!(!taken.is_as_staged(), "{message}");
+            assert_eq!(taken.names(), [name]);
+            assert_eq!(
+                paths(&taken.bytes),
+                [format!("{name}.list.element")],
+                "{message}"
+            );
+            let list = taken.column(name);
+            let list = list.as_list::<i32>();
+            assert_eq!(integers_at(list, 0), [1, 2]);
+            assert_eq!(integers_at(list, 1), [3]);
+        }
+    }
+    let modern = two_level(
+        "message m { optional group l (LIST) { repeated group list { required int32 item; } } }",
+    );
+    let taken = typed("l", &array_of("integer", true)).build().one(&modern);
+    assert!(taken.is_as_staged());
 
     let ambiguous =
         "message m { optional group l (LIST) { repeated group array { required int32 x; } } }";
