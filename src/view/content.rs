@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use lru::LruCache;
@@ -45,14 +45,33 @@ struct Known {
     modified: Option<TimestampMs>,
 }
 
+/// How many files under their own names are looked at, and have to be their own bytes, before others
+/// are taken to be so. Tables of several writers have both kinds, and a reader that asks for the size
+/// before it opens a file, as Spark does, cannot be told later that it is another.
+const ENOUGH: u32 = 4096;
+
 /// What has become of the promise of files under their own names that their bytes are their own.
-mod promises {
-    /// Nobody has looked.
-    pub(super) const UNKNOWN: u8 = 0;
-    /// All that were looked at kept it.
-    pub(super) const KEPT: u8 = 1;
-    /// Not all did.
-    pub(super) const BROKEN: u8 = 2;
+#[derive(Debug, Default)]
+struct Promises {
+    /// How many were looked at and kept it, or could not be looked at.
+    kept: AtomicU32,
+    is_broken: AtomicBool,
+}
+
+impl Promises {
+    fn looked_at(&self, is_kept: bool) {
+        match is_kept {
+            true if self.kept.load(Ordering::Relaxed) < ENOUGH => {
+                self.kept.fetch_add(1, Ordering::Relaxed);
+            }
+            true => {}
+            false => self.is_broken.store(true, Ordering::Relaxed),
+        }
+    }
+
+    fn are_believed(&self) -> bool {
+        !self.is_broken.load(Ordering::Relaxed) && self.kept.load(Ordering::Relaxed) >= ENOUGH
+    }
 }
 
 /// What is behind the files of all versions that share a schema.
@@ -63,7 +82,7 @@ pub(super) struct Contents {
     known: Mutex<LruCache<FileId, Known>>,
     made: Mutex<Held>,
     recent: Arc<Recent>,
-    promises: AtomicU8,
+    promises: Promises,
 }
 
 /// What was made of files, the least lately used of which goes when there is too much.
@@ -90,7 +109,7 @@ impl Contents {
                 bytes: 0,
             }),
             recent: Arc::default(),
-            promises: AtomicU8::new(promises::UNKNOWN),
+            promises: Promises::default(),
         }
     }
 
@@ -99,17 +118,10 @@ impl Contents {
         self.known.lock().get(&id).map(|known| known.size)
     }
 
-    /// Whether files whose names promise their own bytes have kept that promise; `None` where none
-    /// was looked at yet, and where no promise is to be believed.
-    pub(super) fn promises_are_kept(&self) -> Option<bool> {
-        if self.options.proven_sizes {
-            return None;
-        }
-        match self.promises.load(Ordering::Relaxed) {
-            promises::KEPT => Some(true),
-            promises::BROKEN => Some(false),
-            _ => None,
-        }
+    /// Whether files whose names promise their own bytes are taken to keep that promise: enough of
+    /// them were looked at, and all did.
+    pub(super) fn promises_are_believed(&self) -> bool {
+        !self.options.proven_sizes && self.promises.are_believed()
     }
 
     /// See [`Presentation::sizes`](super::Presentation::sizes).
@@ -158,7 +170,7 @@ impl Contents {
             );
             return Some(size);
         }
-        if plan.promised && self.promises_are_kept() == Some(true) {
+        if plan.promised && self.promises_are_believed() {
             return Some(plan.size);
         }
         match self.open(plan) {
@@ -167,7 +179,7 @@ impl Contents {
                 tracing::debug!(%error, "the size of a presented file cannot be told");
                 if plan.promised {
                     // So that not each of its kind is asked.
-                    self.promises.fetch_max(promises::KEPT, Ordering::Relaxed);
+                    self.promises.looked_at(true);
                 }
                 None
             }
@@ -246,11 +258,7 @@ impl Contents {
             self.options.cache.remember(self.fact_key(plan), size);
         }
         if plan.promised {
-            let found = match class {
-                Class::Identity => promises::KEPT,
-                _ => promises::BROKEN,
-            };
-            self.promises.fetch_max(found, Ordering::Relaxed);
+            self.promises.looked_at(class == Class::Identity);
         }
         self.hold(plan.id, original.meta().modified, &content);
         Ok(content)
@@ -318,7 +326,7 @@ impl Contents {
     /// As the identity, of the file that is there: it may be another of the same name and size.
     fn entry_key(&self, plan: &OpenPlan, original: &dyn ObjectReader) -> EntryKey {
         let modified = original.meta().modified.to_le_bytes();
-        stable_hash256("deltafs rewritten v1", &[&self.identity(plan), &modified])
+        stable_hash256("deltafs rewritten v2", &[&self.identity(plan), &modified])
     }
 
     fn make(&self, open: &OpenPlan, original: &dyn ObjectReader) -> Result<Content, ViewError> {

@@ -374,9 +374,9 @@ impl Presentation {
 
     /// The size of a presented file, where it is known without looking at the file.
     ///
-    /// A file under its own name is taken to be as long as the log says, as long as the promise
-    /// that its bytes are its own was not found broken by another one. [`PresentedFile::size`] has
-    /// the last word.
+    /// A file under its own name is taken to be as long as the log says once thousands were looked
+    /// at, and all of them kept the promise that their bytes are their own. [`PresentedFile::size`]
+    /// has the last word.
     pub fn known_size(
         &self,
         file: &FileRef<'_>,
@@ -388,8 +388,8 @@ impl Presentation {
         if let Some(size) = self.contents.known_size(file.id) {
             return Some(size);
         }
-        let kept = self.contents.promises_are_kept() == Some(true);
-        (kept && self.promises_own_bytes(file, provenance)).then_some(file.size)
+        let believed = self.contents.promises_are_believed();
+        (believed && self.promises_own_bytes(file, provenance)).then_some(file.size)
     }
 
     /// The sizes of presented files, in the order of `plans`, looking at the files where it has to
