@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import checkpoints, faults, golden, live, readers, reads, tables, writes
-from .environments import MORE, OLD, TODAY, Environment
+from . import calendars, checkpoints, faults, golden, live, readers, reads, tables, writes
+from .environments import MORE, OLD, SPARK, TODAY, Environment
 from .product import Deltafs, default_binary
 from .report import Report, table
 
@@ -85,6 +85,9 @@ def _arguments() -> argparse.Namespace:
     chosen.add_argument(
         "--old-readers", action="store_true", help="pyarrow, pandas, polars and DuckDB of 2024 instead of today's"
     )
+    chosen.add_argument(
+        "--spark", action="store_true", help="Spark instead of today's readers, and what it writes (needs Java 17)"
+    )
     parser.add_argument(
         "--table", default="*", help="only tables (writes/CASE: only cases) whose name matches this pattern"
     )
@@ -131,13 +134,11 @@ def _checkpoints(cases: list[tables.Case], program: Path, report: Report, work: 
 
 def _environments(args: argparse.Namespace, report: Report) -> list[Environment]:
     """The readers to take, without those that could not be installed."""
-    wanted = [OLD] if args.old_readers else [TODAY, MORE] if args.all_readers else [TODAY]
-    found = [e for e in wanted if e.python.exists()]
-    for missing in wanted:
-        if missing not in found:
-            names = ", ".join(missing.label(n) for n in missing.flat)
-            report.skip(f"readers {names}", f"{missing.python} is not there: scripts/interop could not install them")
-    return found
+    wanted = [OLD] if args.old_readers else [SPARK] if args.spark else [TODAY, MORE] if args.all_readers else [TODAY]
+    for environment in wanted:
+        if missing := environment.missing():
+            report.skip(f"readers {', '.join(environment.label(n) for n in environment.flat)}", missing)
+    return [e for e in wanted if not e.missing()]
 
 
 def _readers(
@@ -156,6 +157,9 @@ def _readers(
     table(readers.HEADERS, rows)
     scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="live-", dir=work)))
     print(f"and {live.run(environments, deltafs, report, scratch)} reads while delta-rs wrote")
+    if SPARK in environments:
+        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="calendars-", dir=work)))
+        print(f"and {calendars.run(deltafs, report, scratch)} of files in the calendar of Spark before 3.0")
     shown = [[f.reader, len(f.seen), f.reason] for f in faults.FAULTS if f.seen]
     if shown:
         print("\n== what readers make of any Parquet file, so of a mount too")
@@ -175,7 +179,12 @@ def _writes(args: argparse.Namespace, deltafs: Deltafs, report: Report, work: Pa
 
     # Last of all, for it changes the tables. Those of the corpus take longest.
     copies = [c for c in cases if args.all_readers or c.name.startswith("made/")]
-    writes.run(deltafs, report, work / "writes", copies, sail=args.all_readers, matches=matches)
+    if args.spark:
+        copies = []
+        if missing := SPARK.missing():
+            report.skip("writes of Spark", missing)
+            return
+    writes.run(deltafs, report, work / "writes", copies, sail=args.all_readers, spark=args.spark, matches=matches)
     print(f"({time.monotonic() - started:.0f} s)")
 
 

@@ -19,13 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _LITERALS = ("min", "mid", "max")
-_OPERATORS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+OPERATORS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "eq": ("=", operator.eq),
     "lt": ("<", operator.lt),
     "gt": (">", operator.gt),
 }
-_FILTERS = [(op, at) for at in range(3) for op in _OPERATORS]
+FILTERS = [(op, at) for at in range(3) for op in OPERATORS]
 _MOST_COLUMNS = 12
+
+# The ways of `spark` to read.
+SPARK = ("spark", "spark rows", "spark v2")
 
 
 def literals(rows: pa.Table) -> pa.Table | None:
@@ -62,8 +65,8 @@ def expected(rows: pa.Table, asked: pa.Table) -> pa.Table:
         values, at = rows.column(name), asked.column(name)
         out[f"{i}.count"] = pa.array([len(values) - values.null_count], pa.int64())
         out[f"{i}.min"], out[f"{i}.max"] = at.slice(0, 1), at.slice(2, 1)
-        for op, k in _FILTERS:
-            out[_key(i, op, k)] = pa.array([pc.sum(compare[op](values, at[k])).as_py() or 0], pa.int64())
+        for op, k in FILTERS:
+            out[key(i, op, k)] = pa.array([pc.sum(compare[op](values, at[k])).as_py() or 0], pa.int64())
     return pa.table(out)
 
 
@@ -88,11 +91,20 @@ def _shown(value: Any) -> str:
     return str(value)[:60]  # of a scalar: one beyond the years of Python's datetime still has a text
 
 
-def _key(i: int, op: str, k: int) -> str:
+def key(i: int, op: str, k: int) -> str:
     return f"{i}.{op} {_LITERALS[k]}"
 
 
 # ---- by reader -----------------------------------------------------------------------------------------------------
+
+
+def _ask_spark(reader: str) -> Callable[[str, pa.Table], pa.Table]:
+    def ask(path: str, asked: pa.Table) -> pa.Table:
+        from . import spark
+
+        return spark.ASK[reader](path, asked)
+
+    return ask
 
 
 def ask_pyarrow(path: str, asked: pa.Table) -> pa.Table:
@@ -106,8 +118,8 @@ def ask_pyarrow(path: str, asked: pa.Table) -> pa.Table:
         ends = pc.min_max(values)
         out[f"{i}.count"] = [len(values)]
         out[f"{i}.min"], out[f"{i}.max"] = pa.repeat(ends["min"], 1), pa.repeat(ends["max"], 1)
-        for op, k in _FILTERS:
-            out[_key(i, op, k)] = [data.count_rows(filter=_OPERATORS[op][1](column, at[k]))]
+        for op, k in FILTERS:
+            out[key(i, op, k)] = [data.count_rows(filter=OPERATORS[op][1](column, at[k]))]
     return pa.table(out)
 
 
@@ -123,10 +135,10 @@ def ask_polars(path: str, asked: pa.Table) -> pa.Table:
         found = summary.to_arrow()
         out[f"{i}.count"] = found.column("n").cast(pa.int64())
         out[f"{i}.min"], out[f"{i}.max"] = found.column("a"), found.column("b")
-        for op, k in _FILTERS:
+        for op, k in FILTERS:
             literal = pl.lit(at.get_column(name)[k], dtype=at.get_column(name).dtype)
-            kept = frame.filter(_OPERATORS[op][1](column, literal)).select(pl.len()).collect().item()
-            out[_key(i, op, k)] = [kept]
+            kept = frame.filter(OPERATORS[op][1](column, literal)).select(pl.len()).collect().item()
+            out[key(i, op, k)] = [kept]
     return pa.table(out)
 
 
@@ -140,9 +152,9 @@ def ask_datafusion(path: str, asked: pa.Table) -> pa.Table:
         column, at = df.column('"' + name.replace('"', '""') + '"'), asked.column(name)
         summary = frame.aggregate([], [f.count(column).alias("n"), f.min(column).alias("a"), f.max(column).alias("b")])
         out[f"{i}.count"], out[f"{i}.min"], out[f"{i}.max"] = (_sole(summary, c) for c in "nab")
-        for op, k in _FILTERS:
-            kept = frame.filter(_OPERATORS[op][1](column, df.lit(at[k])))
-            out[_key(i, op, k)] = _sole(kept.aggregate([], [f.count_star().alias("n")]), "n")
+        for op, k in FILTERS:
+            kept = frame.filter(OPERATORS[op][1](column, df.lit(at[k])))
+            out[key(i, op, k)] = _sole(kept.aggregate([], [f.count_star().alias("n")]), "n")
     return pa.table(out)
 
 
@@ -173,9 +185,9 @@ def ask_duckdb(path: str, asked: pa.Table) -> pa.Table:
                 # Written out, for only a constant is compared with the statistics of the file.
                 query = f"SELECT typeof({c}), {c}::VARCHAR FROM asked{k}"
                 kind, text = connection.execute(query).fetchall()[0]
-                for op, (sign, _) in _OPERATORS.items():
+                for op, (sign, _) in OPERATORS.items():
                     result = connection.execute(f"SELECT count(*) FROM t WHERE {c} {sign} ?::{kind}", [text])
-                    out[_key(i, op, k)] = [result.fetchall()[0][0]]
+                    out[key(i, op, k)] = [result.fetchall()[0][0]]
         return pa.table(out)
 
 
@@ -184,4 +196,5 @@ ASK: dict[str, Callable[[str, pa.Table], pa.Table]] = {
     "polars glob": ask_polars,
     "datafusion": ask_datafusion,
     "duckdb": ask_duckdb,
+    **{name: _ask_spark(name) for name in SPARK},
 }

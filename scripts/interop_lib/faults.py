@@ -8,6 +8,7 @@ columns that are wrong, and if the reader makes the same of a plain file that ho
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -104,6 +105,27 @@ def two_level_lists(rows: pa.Table, home: Path) -> None:
     footer.change(home / "rows.parquet", edit)
 
 
+def brotli(rows: pa.Table, home: Path) -> None:
+    """One file that is compressed with BROTLI."""
+    pq.write_table(rows, home / "rows.parquet", store_schema=False, compression="brotli")
+
+
+def decimals_as_bytes(rows: pa.Table, home: Path) -> None:
+    """One file whose decimals are bytes of any length, with a dictionary."""
+    kinds = {f.name: f.type for f in rows.schema if pa.types.is_decimal(f.type)}
+    for name in kinds:
+        unscaled = [None if v is None else int(v.scaleb(kinds[name].scale)) for v in rows.column(name).to_pylist()]
+        texts = [None if v is None else v.to_bytes(v.bit_length() // 8 + 1, "big", signed=True) for v in unscaled]
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(texts, pa.binary()))
+    pq.write_table(rows, home / "rows.parquet", store_schema=False, write_statistics=False)
+
+    def edit(metadata: footer.Struct) -> None:
+        for name, kind in kinds.items():
+            footer.as_decimal(metadata, name, kind.precision, kind.scale)
+
+    footer.change(home / "rows.parquet", edit)
+
+
 def mixed_views(rows: pa.Table, home: Path) -> None:
     """Two files; the Arrow schema in the first has `string_view` where that in the second has `string`."""
     half = len(rows) // 2
@@ -118,7 +140,8 @@ class Fault:
 
     `hits` tells the Delta types that are touched. The specimen has one column `c` of the type `kind` with `values`, and
     is written by `write`. With `directories` the fault is one about directory names: `c` is a partition column, and
-    a version with such a partition value is not read by this reader in the hive layout.
+    a version with such a partition value is not read by this reader in the hive layout. With `says`, an expression, the
+    reader does not answer, and its error has to match.
     """
 
     reader: str
@@ -128,6 +151,7 @@ class Fault:
     values: list[Any]
     write: Writing = plain
     directories: Callable[[Any], bool] | None = None
+    says: str = ""
     seen: list[str] = field(default_factory=list)
 
     def of(self, label: str) -> bool:
@@ -151,12 +175,15 @@ class Fault:
         return Specimen(Version(snapshot, []), pa.table({"id": ids, "c": values}), ("c",) if self.directories else ())
 
 
-def of_types(label: str, schema: dict[str, Any]) -> list[Fault]:
-    """The faults of a reader that touch a column of the schema."""
+def of_types(label: str, schema: dict[str, Any], answer: pa.Table | str) -> list[Fault]:
+    """The faults of a reader that touch a column of the schema, and can be what is wrong with an answer."""
     return [
         f
         for f in FAULTS
-        if not f.directories and f.of(label) and any(f.hits(column["type"]) for column in schema["fields"])
+        if not f.directories
+        and f.of(label)
+        and any(f.hits(column["type"]) for column in schema["fields"])
+        and (not f.says or (isinstance(answer, str) and re.search(f.says, answer) is not None))
     ]
 
 
@@ -384,5 +411,38 @@ FAULTS = [
         _POINT,
         [{"x": 1}, {"x": None}],
         structs_in_front,
+    ),
+    Fault(
+        "spark*",
+        "Spark has no BROTLI unless somebody adds it",
+        lambda t: True,
+        "long",
+        [1, 2],
+        brotli,
+        says=r"(?i)brotli",
+    ),
+    *(
+        Fault(
+            reader,
+            "Spark's vectorized reader knows no BYTE_STREAM_SPLIT",
+            lambda t: True,
+            "decimal(30,0)",
+            [Decimal(1)],
+            split_decimals,
+            says="Unsupported encoding: BYTE_STREAM_SPLIT",
+        )
+        for reader in ("spark", "spark v2")
+    ),
+    *(
+        Fault(
+            reader,
+            "Spark's vectorized reader reads no decimals of bytes of any length from a dictionary",
+            contains("decimal"),
+            "decimal(9,2)",
+            [Decimal("0.01"), Decimal("0.02")],
+            decimals_as_bytes,
+            says="PlainBinaryDictionary",
+        )
+        for reader in ("spark", "spark v2")
     ),
 ]

@@ -7,7 +7,6 @@ by a fault of its own (`faults`) is compared with what the same reader makes of 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from typing import Any
 import pyarrow as pa
 
 from . import bounds, faults
-from .environments import ROOT, Environment
+from .children import child_of, done_with
+from .environments import Environment
 from .mounted import MountTrouble
 from .product import clear
 from .report import Report
 from .rows import as_delta, row_differences, same_answer, type_differences, with_partition_values
 from .tables import Case
 from .truth import Version
-
-_READ_TIMEOUT = 180
 
 
 @dataclass
@@ -63,7 +61,7 @@ def check_rows(
         wrong = answer if isinstance(answer, str) else "; ".join(_differences(job, answer))
         if not wrong:
             report.ok()
-        elif known := faults.of_types(job.label, job.version.schema):
+        elif known := faults.of_types(job.label, job.version.schema, answer):
             doubtful.append((job, answer, what, known))
         else:
             report.fail(what, wrong[:600])
@@ -84,7 +82,8 @@ def _read(jobs: Sequence[Job], paths: Sequence[str], out: Path, give_up: Callabl
         lines = {}
         for i in mine:
             job = jobs[i]
-            line: dict[str, Any] = {"id": i, "reader": job.reader, "path": paths[i], "partitions": list(job.partitions)}
+            line: dict[str, Any] = {"id": i, "out": str(home), "reader": job.reader, "path": paths[i]}
+            line["partitions"] = list(job.partitions)
             if job.literals is not None:
                 line["literals"] = str(home / f"{i}.literals")
                 _store(job.literals, home / f"{i}.literals")
@@ -92,24 +91,18 @@ def _read(jobs: Sequence[Job], paths: Sequence[str], out: Path, give_up: Callabl
         left = mine
         # A reader may take its process down: the others still get their turn, in a new one.
         while left:
-            child = subprocess.Popen(
-                [str(environment.python), "-m", "interop_lib.worker", str(home)],
-                stdin=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
-            )
+            child = child_of(environment)
             try:
-                _, errors = child.communicate("\n".join(lines[i] for i in left), timeout=_READ_TIMEOUT)
-            except subprocess.TimeoutExpired:
+                whole = child.do([lines[i] for i in left], environment.patience)
+            except TimeoutError:
                 give_up()
-                child.kill()
+                done_with(environment, child, broken=True)
                 job = jobs[next((i for i in left if not _answered(home, i)), left[-1])]
-                raise MountTrouble(f"{job.label} hung on {job.directory} for {_READ_TIMEOUT} s") from None
+                raise MountTrouble(f"{job.label} hung on {job.directory} for {environment.patience:.0f} s") from None
             left = [i for i in left if not _answered(home, i)]
             if left:
-                text = f"the reading process ended with {child.returncode}: {errors.strip()[-300:]}"
-                (home / f"{left.pop(0)}.error").write_text(text)
+                (home / f"{left.pop(0)}.error").write_text(child.ending())
+            done_with(environment, child, broken=not whole)
         for i in mine:
             if (error := home / f"{i}.error").exists():
                 answers[i] = error.read_text()[:400]

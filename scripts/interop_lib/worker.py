@@ -1,11 +1,12 @@
-"""Child process that reads version directories with one reader after another.
+"""Child process that reads version directories with one reader after another: see `children`.
 
-Run as `python -m interop_lib.worker OUT_DIR`, with one JSON job a line on stdin:
-`{"id": 7, "reader": "duckdb", "path": "/mnt/t/@v3", "partitions": ["p"]}`; `partitions` names the columns that stand in
-directory names. With `"literals": FILE` the job asks the questions of `bounds` instead of reading all rows. The result
-of a job lies in `OUT_DIR/ID.arrow`, partition columns as text, or the reader's error in `OUT_DIR/ID.error`. A process
-of its own, because a reader that hangs on a dead mount cannot be stopped from inside, and because readers of different
-ages need different environments: it imports nothing but pyarrow and, when asked to, the reader.
+Run as `python -m interop_lib.worker`, with one JSON job a line on stdin:
+`{"id": 7, "out": "/tmp/out", "reader": "duckdb", "path": "/mnt/t/@v3", "partitions": ["p"]}`; `partitions` names the
+columns that stand in directory names. With `"literals": FILE` the job asks the questions of `bounds` instead of reading
+all rows; with `"do": NAME` it calls that function of `spark_jobs` with `arguments`. The result of a job lies in
+`OUT/ID.arrow`, partition columns as text, or the reader's error in `OUT/ID.error`, before the id is a line on stdout. A
+process of its own, because a reader that hangs on a dead mount cannot be stopped from inside, and because readers of
+different ages need different environments: it imports nothing but pyarrow and, when asked to, the reader.
 """
 
 from __future__ import annotations
@@ -147,6 +148,15 @@ def daft(path: str, partitions: list[str]) -> pa.Table:
     return df.read_parquet(f"{path}/*.parquet").to_arrow()
 
 
+def _spark(reader: str) -> Reader:
+    def read(path: str, partitions: list[str]) -> pa.Table:
+        from . import spark
+
+        return spark.READERS[reader](path, partitions)
+
+    return read
+
+
 FLAT: dict[str, Reader] = {
     "pyarrow.dataset": pyarrow_dataset,
     "pyarrow.parquet": pyarrow_files,
@@ -158,11 +168,16 @@ FLAT: dict[str, Reader] = {
     "clickhouse": clickhouse,
     "fastparquet": fastparquet,
     "daft": daft,
+    **{name: _spark(name) for name in bounds.SPARK},
 }
 
 
 def run(job: dict[str, Any]) -> pa.Table:
     """The answer to one job."""
+    if "do" in job:
+        from . import spark_jobs
+
+        return spark_jobs.JOBS[job["do"]](**job["arguments"])
     if "literals" in job:
         with pa.memory_map(job["literals"]) as source:
             return bounds.ASK[job["reader"]](job["path"], pa.ipc.open_file(source).read_all())
@@ -170,20 +185,27 @@ def run(job: dict[str, Any]) -> pa.Table:
 
 
 def main() -> None:
-    out = Path(sys.argv[1])
+    # Readers write to stdout as they please.
+    done = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     for line in sys.stdin:
         job = json.loads(line)
+        answer = os.path.join(job["out"], str(job["id"]))
         try:
             result = run(job)
-            with (
-                pa.OSFile(str(out / f"{job['id']}.arrow"), "wb") as sink,
-                pa.ipc.new_file(sink, result.schema) as writer,
-            ):
+            with pa.OSFile(f"{answer}.arrow", "wb") as sink, pa.ipc.new_file(sink, result.schema) as writer:
                 writer.write_table(result)
         except BaseException as e:  # polars panics derive from BaseException
             if isinstance(e, (KeyboardInterrupt, SystemExit)):
                 raise
-            (out / f"{job['id']}.error").write_text(f"{type(e).__name__}: {e}")
+            said = str(e)
+            if "py4j" in sys.modules:
+                from . import spark
+
+                said = spark.reason(e)
+            Path(f"{answer}.error").write_text(f"{type(e).__name__}: {said}")
+        done.write(f"{job['id']}\n")
+        done.flush()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import tables, ways, writes_copies, writes_failures, writes_features, writes_modes, writes_others, writes_tables
+from . import writes_spark
+from .children import JobFailed
 from .environments import ROOT
 from .lab import Lab
 from .peers import DeltaRs, DuckDb, Kernel, Peer, Sail
@@ -40,9 +42,13 @@ def run(
     copies: list[tables.Case],
     *,
     sail: bool,
+    spark: bool,
     matches: Callable[[str], bool],
 ) -> None:
-    """Runs every case whose name `writes/NAME` matches, and doubles the tables of `copies`, which are written to."""
+    """Runs every case whose name `writes/NAME` matches, and doubles the tables of `copies`, which are written to.
+
+    With `spark` those that Spark writes, and nothing else.
+    """
     work.mkdir()
     for text in ways.missing():
         report.skip("writes", text)
@@ -53,13 +59,13 @@ def run(
         report.skip("writes: sail", f"{SAIL} is not there: scripts/interop could not install it")
     rows: list[list[object]] = []
     try:
-        for name, case in CASES.items():
+        for name, case in (writes_spark.CASES if spark else CASES).items():
             if not matches(f"writes/{name}"):
                 continue
             lab, started = Lab(deltafs, report, peers, work), time.monotonic()
             try:
                 case(lab)
-            except (Wrong, Failed, OSError, subprocess.SubprocessError) as e:
+            except (Wrong, Failed, JobFailed, OSError, subprocess.SubprocessError) as e:
                 report.fail(f"writes/{name}", f"{type(e).__name__}: {e}")
             rows.append([name, lab.reads, round(time.monotonic() - started, 1)])
         lab, started = Lab(deltafs, report, peers, work), time.monotonic()
