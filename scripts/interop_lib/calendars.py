@@ -23,7 +23,7 @@ from .report import Report
 from .rows import row_differences
 from .tables import Case
 
-_NAME = "calendars of Spark"
+NAME = "calendars of Spark"
 # Zones whose local mean time and standard offset differ by minutes, by an hour, by a day, and several times; offsets
 # that java.util.TimeZone knows and that it does not.
 _ZONES = [
@@ -51,9 +51,9 @@ _LEGACY = {
 }
 _FIELDS = [field("n", "long"), field("zone", "string"), field("at", "timestamp"), field("day", "date")]
 # Around these instants a zone or the calendar changes its difference to today's: 0001, 0100, 0200, 0500, 1400, 1500, 1582,
-# 1845, 1883, 1892, 1900.
+# 1845, 1883, 1892, 1900. Before the year 1 of the zone Spark asks Java, whose answers depend on its age.
 _CENTRES = [
-    -62_135_510_400,
+    -62_135_337_600,
     -59_006_448_000,
     -55_850_688_000,
     -46_383_408_000,
@@ -73,7 +73,7 @@ def run(deltafs: Deltafs, report: Report, scratch: Path) -> int:
     try:
         return _run(deltafs, report, scratch)
     except (JobFailed, Failed, MountTrouble, OSError, subprocess.SubprocessError) as e:
-        report.fail(_NAME, f"{type(e).__name__}: {e}")
+        report.fail(NAME, f"{type(e).__name__}: {e}")
         return 0
 
 
@@ -109,7 +109,7 @@ def _run(deltafs: Deltafs, report: Report, scratch: Path) -> int:
             adds.append({"add": add | {"modificationTime": 1, "dataChange": True}})
             shown.append((zone, kind, file, ask(SPARK, "read", scratch, path=str(file))))
     table.commit(*adds)
-    return _compare(Case(_NAME, table.root), shown, deltafs, report, scratch)
+    return _compare(Case(NAME, table.root), shown, deltafs, report, scratch)
 
 
 def _compare(
@@ -121,13 +121,14 @@ def _compare(
         files = {f["path"]: f["name"] for f in deltafs.files(f"{case.path}@v1")}
         for zone, kind, file, wanted in shown:
             name = files[str(file.relative_to(case.path))]
-            what = f"{_NAME}: {zone}, {kind}"
-            moved = sum(a != b for a, b in zip(wanted["n"].to_pylist(), wanted["at"].cast(pa.int64()).to_pylist()))
+            what = f"{NAME}: {zone}, {kind}"
+            written, read = wanted["n"].to_pylist(), wanted["at"].cast(pa.int64()).to_pylist()
+            moved = sum(abs(a - b) >= 1_000 for a, b in zip(written, read, strict=True))
             report.check(moved < len(wanted) / 2, what, f"Spark itself shows {moved} other times than it wrote")
             got = ds.dataset(mountpoint / "@v1" / name, format="parquet").to_table()
             report.check(not (wrong := row_differences(schema, wanted, got)), what, "; ".join(wrong)[:600])
         wanted = pa.concat_tables([w for _, _, _, w in shown])
         got = ask(SPARK, "read", scratch, path=str(mountpoint / "@latest"))
-        report.check(not (wrong := row_differences(schema, wanted, got)), f"{_NAME}: all", "; ".join(wrong)[:600])
+        report.check(not (wrong := row_differences(schema, wanted, got)), f"{NAME}: all", "; ".join(wrong)[:600])
         unmount(case, deltafs, report, mountpoint, daemon, log)
     return len(shown) + 1

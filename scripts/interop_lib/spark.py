@@ -1,7 +1,7 @@
 """Spark, in the process of a worker: a session of its own reads directories of Parquet files, asks and writes them.
 
 `READERS` and `ASK` hold, by the names that `worker` and `bounds` know, the ways in which Spark reads Parquet: by its
-vectorized reader, row by row, and by the DataSource V2 reader with splits through the middle of files and bounds taken
+vectorized reader, row by row in another time zone, and by the DataSource V2 reader with splits through the middle of files and bounds taken
 from footers. Filters are pushed down to parquet-java in each of them, which passes over row groups and pages by
 statistics, page indexes, bloom filters and dictionaries. Needs scripts/requirements-spark.txt and Java 17.
 """
@@ -29,7 +29,8 @@ _SETTINGS = {
     # Directory names are text until somebody says what they are: 001 is not 1.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
-_ROWS = {"spark.sql.parquet.enableVectorizedReader": "false"}
+# Times are the same in another zone, too.
+_ROWS = {"spark.sql.parquet.enableVectorizedReader": "false", "spark.sql.session.timeZone": "America/Los_Angeles"}
 _V2 = {"spark.sql.sources.useV1SourceList": "", "spark.sql.parquet.aggregatePushdown": "true"}
 _SPLITS_OF_A_FILE = 5
 
@@ -136,8 +137,11 @@ def literal(value: pa.Scalar) -> str:
     """A constant in Spark's SQL, of the type of the scalar."""
     t = value.type
     if pa.types.is_timestamp(t):
-        moment = f"timestamp_micros({value.cast(pa.timestamp('us', t.tz)).value})"
-        return moment if t.tz else f"CAST({moment} AS TIMESTAMP_NTZ)"
+        micros = value.cast(pa.timestamp("us", t.tz)).value
+        if t.tz:
+            return f"timestamp_micros({micros})"
+        days, rest = divmod(micros, 86_400_000_000)
+        return f"(TIMESTAMP_NTZ '1970-01-01' + make_dt_interval({days}, 0, 0, {rest // 1_000_000}.{rest % 1_000_000:06}))"
     if pa.types.is_date(t):
         return f"date_from_unix_date({value.value})"
     if pa.types.is_decimal(t):
