@@ -202,3 +202,38 @@ def legacy_calendar(root: Path) -> None:
     table.expect(read)
     table.commit(table.remove(file), deleted(file, dv.inline([1, 5])), operation="DELETE")
     table.expect(without(read, [1, 5]))
+
+
+# Seconds since 1970 in the old calendar and in that of ISO 8601, as Spark 4.1 shows what it has written.
+_ZONES = {
+    "America/Los_Angeles": [(-14_825_768_479, -14_826_632_901), (-2_208_992_371, -2_208_992_371)],
+    "Europe/Amsterdam": [(-14_825_767_880, -14_826_629_330), (-2_208_995_971, -2_208_992_371)],
+    "Asia/Kolkata": [(-12_219_303_588, -12_219_304_996), (-2_208_992_901, -2_208_992_371)],
+    "Asia/Manila": [(-14_825_769_357, -14_826_547_197), (-3_944_620_560, -3_944_620_800)],
+    "Pacific/Apia": [(-14_825_766_946, -14_826_629_330), (-2_209_080_387, -2_208_992_371)],
+    "GMT+5:30": [(-14_825_768_901, -14_826_632_901), (-12_219_303_604, -12_219_303_604)],
+    # Java knows no such name, and takes UTC.
+    "+05:30": [(-14_825_768_901, -14_826_632_901), (-12_219_303_695, -12_220_167_695)],
+}
+
+
+@recipe()
+def legacy_calendar_zones(root: Path) -> None:
+    """Instants in the calendar of Spark before 3.0, in time zones with a local mean time, as INT64 and as INT96."""
+    table = Handmade(root)
+    utc = pa.timestamp("us", "UTC")
+    table.commit(table.protocol(), table.metadata([field("zone", "string"), field("at", "timestamp")]))
+    files, shown = [], []
+    for zone, pairs in _ZONES.items():
+        for int96 in (False, True):
+            olds, news = ([None if p is None else p[i] * 1_000_000 + 123_456 for p in [*pairs, None]] for i in (0, 1))
+            names = pa.array([zone] * len(olds))
+            rows = pa.table({"zone": names, "at": pa.array(olds, pa.int64()).cast(utc)})
+            marks = {"org.apache.spark.version": "4.1.0", "org.apache.spark.timeZone": zone}
+            marks["org.apache.spark.legacyINT96" if int96 else "org.apache.spark.legacyDateTime"] = ""
+            files.append(
+                table.write(rows.replace_schema_metadata(marks), use_deprecated_int96_timestamps=int96)
+            )
+            shown.append(pa.table({"zone": names, "at": pa.array(news, pa.int64()).cast(utc)}))
+    table.commit(*files)
+    table.expect(pa.concat_tables(shown))
