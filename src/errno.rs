@@ -191,7 +191,8 @@ pub fn of_protocol(error: &ProtocolError) -> Errno {
         ProtocolError::ReaderVersion { .. }
         | ProtocolError::ReaderFeatures { .. }
         | ProtocolError::WriterVersion { .. }
-        | ProtocolError::WriterFeatures { .. } => libc::EOPNOTSUPP,
+        | ProtocolError::WriterFeatures { .. }
+        | ProtocolError::ForeignType { .. } => libc::EOPNOTSUPP,
         ProtocolError::Contradiction { .. }
         | ProtocolError::Property { .. }
         | ProtocolError::ColumnRule { .. } => libc::EUCLEAN,

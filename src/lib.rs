@@ -21,7 +21,7 @@
 //! | [`parquet`] | footers, and chunks made without a library | [`parquet::Footer`] |
 //! | [`schema`] | types, their JSON, partition values, expressions | [`schema::StructType`] |
 //! | [`storage`] | a directory or an object store | [`storage::Store`] |
-//! | [`base`] | ids, clock, chance | |
+//! | [`base`] | ids, clock, chance, threads | |
 #![warn(missing_docs)]
 // Tests set scenes: they may touch files and print.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_macros))]

@@ -10,23 +10,26 @@ mod calendar;
 mod chunks;
 mod error;
 mod footer;
+mod format;
 mod hints;
 mod leaves;
 mod orders;
 mod output;
+mod page_header;
 mod pages;
 mod rewrite;
 mod schema;
 mod statistics;
 mod synthetic;
 mod thrift;
+mod varint;
 
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{assemble, size_bound as file_size_bound};
+pub use assemble::{assemble, kept_originals, size_bound as file_size_bound};
 pub use calendar::{OldCalendar, OldZone};
 pub use chunks::{ChunkMeta, RowGroupMeta};
 pub use error::ParquetError;

@@ -23,5 +23,7 @@ pub use fingerprint::shape_fingerprint;
 pub use hive::{HIVE_DEFAULT_PARTITION, escape_hive, is_null_partition_value, unescape_hive};
 pub use mapping::MappingMode;
 pub use path::column_path;
-pub use types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+pub use types::{
+    ArrayType, DataType, ForeignType, MapType, PrimitiveType, StructField, StructType,
+};
 pub use value::{PartitionValue, days, decimal, instant, partition_timestamp, wall_clock};

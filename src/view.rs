@@ -1,17 +1,22 @@
 //! The bytes and names that a reader of one version sees.
 
+mod class;
 mod composed;
 mod content;
 mod directories;
 mod error;
 pub mod hive;
 pub mod identity;
+mod mismatch;
 pub mod name;
+mod open_plan;
 pub mod plan;
 mod presentation;
 mod presented;
+mod promises;
 pub mod report;
 mod rewritten;
+mod schema;
 mod version;
 
 use std::fmt;
@@ -21,10 +26,14 @@ use std::sync::Arc;
 use crate::storage::cache::DiskCache;
 use crate::storage::clones::Clones;
 
+pub use class::Class;
 pub use directories::Directories;
 pub use error::ViewError;
-pub use presentation::{Class, OpenPlan, Presentation};
+pub use mismatch::Mismatch;
+pub use open_plan::OpenPlan;
+pub use presentation::Presentation;
 pub use presented::PresentedFile;
+pub use schema::PresentedSchema;
 pub use version::{VersionError, VersionView};
 
 /// Where partition values stand (`--layout`).

@@ -57,6 +57,23 @@ make_venv() {
   echo "$stamp" > "$venv/.interop-stamp"
 }
 
+# Makes ROOT/.venv-node: the packages of npm that scripts/requirements-node.txt pins, and a `python` which is that of
+# ROOT/.venv, by which a run tells that they are there.
+make_node() {
+  local root=$1 home=$1/.venv-node wanted=$1/scripts/requirements-node.txt stamp
+  stamp=$(sha256sum < "$wanted")
+  [ "$(cat "$home/.interop-stamp" 2> /dev/null)" != "$stamp" ] || return 0
+  command -v node > /dev/null && command -v npm > /dev/null || { echo "error: node and npm are needed" >&2; return 1; }
+  echo "installing ${wanted##*/} into $home"
+  mkdir -p "$home/bin"
+  # shellcheck disable=SC2046 # a package a word
+  timeout 600 npm install --prefix "$home" --no-save --no-audit --no-fund --loglevel=error $(grep -v '^#' "$wanted") \
+    > /dev/null || return 1
+  printf '#!/bin/sh\nexec "%s/.venv/bin/python" "$@"\n' "$root" > "$home/bin/python"
+  chmod +x "$home/bin/python"
+  echo "$stamp" > "$home/.interop-stamp"
+}
+
 # Installs a Python of that VERSION below DIRECTORY by way of uv, and prints its path.
 fetch_python() {
   local directory=$1 version=$2

@@ -1,8 +1,8 @@
 """Which readers take part in a run, and in which Python environment each of them lives.
 
-Four sets: `TODAY` shares the environment of the oracles and is what CI runs; `MORE` holds readers whose own
+Five sets: `TODAY` shares the environment of the oracles and is what CI runs; `MORE` holds readers whose own
 requirements contradict it; `OLD` holds releases of 2024, which people still run; `SPARK` is a download of 400 MB, and
-needs Java.
+needs Java. `NODE`, which goes with `MORE`, is a reader in JavaScript.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ TODAY = Environment(
     ("pyarrow.dataset", "polars glob", "duckdb", "datafusion"),
 )
 MORE = Environment(ROOT / ".venv-more" / "bin" / "python", ("fastparquet", "daft"), (), ())
+NODE = Environment(ROOT / ".venv-node" / "bin" / "python", ("hyparquet",), (), ())
 OLD = Environment(
     ROOT / ".venv-old" / "bin" / "python",
     ("pyarrow.dataset", "pyarrow.parquet", "pandas", "polars glob", "duckdb"),

@@ -17,6 +17,8 @@ from .tables import Case
 from .truth import Version
 
 _PROBE_TIMEOUT = 60
+# How many files a child decodes within that time.
+_FILES_AT_ONCE = 20
 
 
 class MountTrouble(Exception):
@@ -123,6 +125,23 @@ def check_bytes(case: Case, versions: dict[int, Version], probe: Probe, report: 
         opened = probe("openable", closed)
         text = f"opens although it cannot be presented or is gone: {shorten(opened)}"
         report.check(not opened, f"{case.name}: refusal", text)
+
+
+def check_strictly(case: Case, versions: dict[int, Version], probe: Probe, report: Report, layout: str) -> None:
+    """All that a file says of itself is what it holds; each file once, since a name has one content for ever."""
+    files: dict[str, list[Any]] = {}
+    for version, entry in versions.items():
+        for f in entry.listed:
+            data = os.path.join(case.path, decode_path(f["path"]) if f["path"].startswith("file:") else f["path"])
+            if f["reason"] is None and not without_rows(f) and os.path.exists(data):
+                files.setdefault(f["name"], [f"@v{version}/{f['name']}", f["class"] != "identity"])
+    left = list(files.values())
+    while left:
+        some, left = left[:_FILES_AT_ONCE], left[_FILES_AT_ONCE:]
+        wrong = probe("strict", some)
+        report.ok(len(some))
+        if wrong:
+            report.fail(f"{case.name}: files ({layout})", shorten(wrong))
 
 
 def without_rows(f: dict[str, Any]) -> bool:

@@ -69,6 +69,15 @@ def compare(root: str, pairs: list[tuple[str, str, int]]) -> list[str]:
     return out
 
 
+def strict(root: str, files: list[tuple[str, bool]]) -> list[str]:
+    """What is wrong with each (shown name, whether it was put together) by all that it says of itself."""
+    from .strict import check
+
+    return [
+        f"{shown}: {text}" for shown, made in files for text in check(os.path.join(root, shown), presented=made)[:5]
+    ]
+
+
 def openable(root: str, names: list[str]) -> list[str]:
     """Those of the names that can be opened and read from."""
     out = []
@@ -83,7 +92,7 @@ def openable(root: str, names: list[str]) -> list[str]:
 
 
 def main() -> None:
-    functions: dict[str, Any] = {f.__name__: f for f in (listing, try_listing, trees, links, compare, openable)}
+    functions: dict[str, Any] = {f.__name__: f for f in (listing, try_listing, trees, links, compare, strict, openable)}
     print(json.dumps(functions[sys.argv[1]](*json.load(sys.stdin))))
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from . import bounds, faults
 from .environments import Environment
 from .golden import iso
-from .mounted import MountTrouble, Probe, check_bytes, check_names, check_refused, check_tree
+from .mounted import MountTrouble, Probe, check_bytes, check_names, check_refused, check_strictly, check_tree
 from .product import Deltafs, Failed
 from .reads import Job, check_rows
 from .replay import Log
@@ -97,6 +97,7 @@ def _flat(
         check_tree(case, found, probe, report)
         check_names(case, found, probe, report)
         check_bytes(case, found, probe, report)
+        check_strictly(case, found, probe, report, "flat")
         jobs = []
         for version, entry in found.items():
             if not entry.presentable:
@@ -157,6 +158,7 @@ def _hive(
         probe = Probe(mountpoint, daemon)
         check_tree(case, found, probe, report)
         check_bytes(case, found, probe, report)
+        check_strictly(case, found, probe, report, "hive")
         jobs = []
         for version, entry in found.items():
             if entry.presentable and entry.listed and (rows := truth.rows(entry.snapshot)) is not None:

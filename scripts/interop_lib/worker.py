@@ -157,6 +157,12 @@ def _spark(reader: str) -> Reader:
     return read
 
 
+def hyparquet(path: str, partitions: list[str]) -> pa.Table:
+    from . import hyparquet as js
+
+    return js.read(path)
+
+
 FLAT: dict[str, Reader] = {
     "pyarrow.dataset": pyarrow_dataset,
     "pyarrow.parquet": pyarrow_files,
@@ -169,6 +175,7 @@ FLAT: dict[str, Reader] = {
     "fastparquet": fastparquet,
     "daft": daft,
     **{name: _spark(name) for name in bounds.SPARK},
+    "hyparquet": hyparquet,
 }
 
 

@@ -36,6 +36,13 @@ def change(path: Path, edit: Callable[[Struct], None]) -> None:
     path.write_bytes(data[:start] + bytes(out) + struct.pack("<I", len(out)) + b"PAR1")
 
 
+def decode(data: bytes, at: int = 0) -> tuple[Struct, int]:
+    """The struct that stands at `at`, such as a page header, and where it ends."""
+    decoder = _Decoder(data)
+    decoder._at = at
+    return decoder.struct(), decoder._at
+
+
 def schema(metadata: Struct) -> list[Struct]:
     """The schema elements, in their order; the list itself can be changed."""
     return metadata[2][1][1]

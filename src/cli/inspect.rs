@@ -5,10 +5,7 @@ mod print;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -19,6 +16,7 @@ use self::print::{Column, Rows, print_fields};
 use super::{CliError, exit_codes, table};
 use crate::base::Version;
 use crate::base::clock::{now_ms, rfc3339};
+use crate::base::parallel;
 use crate::log::LogError;
 use crate::snapshot::{FileId, Generation, SnapshotError};
 use crate::storage::{StoreOptions, TableUrl};
@@ -308,7 +306,7 @@ fn print_files(out: &mut impl Write, view: &VersionView, check: bool) -> io::Res
         let class = if check { "CLASS        " } else { "" };
         writeln!(out, "{:>14}  {:<24}  {class}NAME", "SIZE", "MODIFIED")?;
     }
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = parallel::cores();
     let mut ids = view.snapshot().files().iter();
     let mut bad = 0;
     loop {
@@ -317,15 +315,8 @@ fn print_files(out: &mut impl Write, view: &VersionView, check: bool) -> io::Res
             return Ok(bad);
         }
         // Making a name costs a hash, which is most of the work.
-        let lines: Vec<(String, u64)> = thread::scope(|scope| {
-            let made: Vec<_> = batch
-                .chunks(LINES)
-                .map(|ids| scope.spawn(move || file_lines(view, ids, check)))
-                .collect();
-            made.into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect()
-        });
+        let parts: Vec<&[FileId]> = batch.chunks(LINES).collect();
+        let lines = parallel::map("files", threads, &parts, |ids| file_lines(view, ids, check));
         for (lines, unpresentable) in lines {
             out.write_all(lines.as_bytes())?;
             bad += unpresentable;

@@ -39,7 +39,7 @@ the daemon with exit code 0.",
 pub(super) struct MountArgs {
     /// The table: a path, or a URL (file:, s3:, az:, abfss:, gs:).
     table: String,
-    /// An existing directory outside the table; what is in it is hidden meanwhile.
+    /// An existing directory outside the table; what it holds is hidden until the table is unmounted.
     mountpoint: PathBuf,
     /// Stay in the foreground and log to stderr.
     #[arg(short, long)]
@@ -50,15 +50,16 @@ pub(super) struct MountArgs {
     /// Mount read-only, without @staging.
     #[arg(long)]
     read_only: bool,
-    /// Have the kernel open files without a request to deltafs: programs that open thousands of small
-    /// files gain, and first reads of large files lose. Needs a read-only mount (see SEMANTICS.md).
+    /// Have the kernel open files without asking deltafs: faster for programs that open thousands of
+    /// small files, slower for first reads of large ones. Needs a read-only mount (docs/SEMANTICS.md
+    /// says what it costs).
     #[arg(long)]
     fast_open: bool,
-    /// Let every user in whom the files' modes allow. On a mount of root's that is not read-only those
-    /// may commit who may write to the table's directory.
+    /// Let in all users whom the files' modes allow. Where root mounts, and not read-only, users who may
+    /// write to the table's directory may commit.
     #[arg(long)]
     allow_other: bool,
-    /// Let root in, besides the user who mounts.
+    /// Let in root, besides the user who mounts.
     #[arg(long)]
     allow_root: bool,
     /// Owner of the files.
@@ -79,29 +80,29 @@ pub(super) struct MountArgs {
     /// All files in the version directory, or under column=value directories [default: flat].
     #[arg(long, value_name = "flat|hive")]
     layout: Option<String>,
-    /// How many of the newest versions the root lists; every one opens by name [default: 1000].
+    /// How many of the newest versions the root lists; all of them open by name [default: 1000].
     #[arg(long, value_name = "N|all")]
     list: Option<String>,
-    /// For how long the newest version of a table in an object store is not looked for again
+    /// How long to wait before the newest version of a table in an object store is looked for again
     /// [default: 1].
     #[arg(long, value_name = "SECONDS")]
     refresh: Option<String>,
     /// A directory or URL outside the table that its files may lie under; may be given repeatedly.
     #[arg(long, value_name = "PREFIX")]
     allow_path: Vec<String>,
-    /// Where files that had to be rewritten for reading are kept; on the table's own file system, if that
-    /// is XFS or btrfs, large ones are read at native speed [default: $XDG_CACHE_HOME/deltafs; for
-    /// root /var/cache/deltafs, else ~/.cache/deltafs].
+    /// Where files that had to be rewritten for reading are kept. If it is on the table's own file
+    /// system, and that is XFS or btrfs, large ones are read at native speed [default:
+    /// $XDG_CACHE_HOME/deltafs; for root /var/cache/deltafs, else ~/.cache/deltafs].
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<String>,
-    /// How much is kept there; what was not used for longest goes first [default: 10G].
+    /// How much is kept there; the least recently used goes first [default: 10G].
     #[arg(long, value_name = "SIZE")]
     cache_size: Option<String>,
     /// Where transactions are kept: an existing directory on a local disk [default: the table's own
     /// directory, in _deltafs/staging].
     #[arg(long, value_name = "DIR")]
     staging_dir: Option<String>,
-    /// The zone of time names without one [default: UTC].
+    /// The time zone of names like @2024-01-15 that give none [default: UTC].
     #[arg(long, value_name = "TZ")]
     timezone: Option<String>,
     /// Log to this file.

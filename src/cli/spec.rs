@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::options::MountSettings;
-use crate::fuse::{self, Presentation};
+use crate::fuse::{self, Ownership};
 
 /// Threads for a local table are as many as cores, between these bounds: a request waits for a disk
 /// at most. One over a network waits so long that the others must not wait with it.
@@ -59,7 +59,7 @@ impl MountSpec {
                 }),
                 None => MOST_THREADS,
             },
-            presentation: Presentation {
+            ownership: Ownership {
                 uid: settings
                     .uid
                     .unwrap_or_else(|| rustix::process::getuid().as_raw()),

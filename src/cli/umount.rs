@@ -32,7 +32,7 @@ Also cleans up a dead mount, one whose daemon is gone (\"Transport endpoint is n
 pub(super) struct UmountArgs {
     /// Where it is mounted.
     mountpoint: PathBuf,
-    /// Detach the mount now, also when it is in use; those inside lose it when they leave.
+    /// Detach the mount now, even if it is in use; programs inside keep it until they leave.
     #[arg(short, long)]
     lazy: bool,
 }

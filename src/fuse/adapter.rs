@@ -27,7 +27,7 @@ use super::kernel::Kernel;
 use super::listing::{self, Listed};
 use super::mount::MountOptions;
 use super::nodes::Nodes;
-use super::presentation::Presentation;
+use super::ownership::Ownership;
 use super::readers::Readers;
 use super::slots::Slots;
 use super::slow::{Pending, SlowLane};
@@ -47,7 +47,7 @@ const DURABLE_THREADS: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
 #[derive(Debug)]
 pub(super) struct Adapter<N: Nodes> {
     nodes: Arc<N>,
-    shown: Presentation,
+    ownership: Ownership,
     slots: Slots<BackingId>,
     /// For reads that first have to make what they read.
     slow: SlowLane,
@@ -68,7 +68,7 @@ impl<N: Nodes> Adapter<N> {
         Adapter {
             readers: fast_open.then(|| Readers::new(nodes.clone())),
             nodes,
-            shown: options.presentation,
+            ownership: options.ownership,
             slots: Slots::new(false),
             slow: SlowLane::new("slow", SLOW_THREADS),
             durable: SlowLane::new("durable", DURABLE_THREADS),
@@ -93,7 +93,7 @@ impl<N: Nodes> Adapter<N> {
             Ok(entry) => reply.entry_with_ttls(
                 &entry.attr_ttl,
                 &entry.entry_ttl,
-                &self.shown.file_attr(&entry.attr),
+                &self.ownership.file_attr(&entry.attr),
                 Generation(0),
             ),
             Err(errno) => reply.error(errno),
@@ -142,7 +142,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let _span = debug_span!("getattr", ino = ino.0).entered();
         match call(Context::new("getattr", ino.0), || self.nodes.getattr(ino.0)) {
-            Ok(entry) => reply.attr(&entry.attr_ttl, &self.shown.file_attr(&entry.attr)),
+            Ok(entry) => reply.attr(&entry.attr_ttl, &self.ownership.file_attr(&entry.attr)),
             Err(errno) => reply.error(errno),
         }
     }
@@ -166,7 +166,9 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         let access = opening::access(flags);
         let context = Context::new("open", ino.0);
         let backed_from = self.passes_from();
-        match call(context, || self.nodes.open(ino.0, access, backed_from)) {
+        match call(context, || {
+            self.nodes.open_backed(ino.0, access, backed_from)
+        }) {
             Ok(opened) => self.reply_opened(ino.0, &opened, flags, reply),
             Err(errno) => reply.error(errno),
         }
@@ -276,7 +278,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
             handle: handle.0,
             offset,
         };
-        listing::plus(&*self.nodes, &self.shown, listed, reply);
+        listing::plus(&*self.nodes, &self.ownership, listed, reply);
     }
 
     fn releasedir(
@@ -333,8 +335,6 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         reply.ok();
     }
 
-    // ENOSYS, sent once, makes the kernel find data and holes by the size alone: all is data, as long
-    // as nothing is staged.
     fn lseek(
         &self,
         _: &Request,
@@ -344,10 +344,7 @@ impl<N: Nodes> Filesystem for Adapter<N> {
         whence: i32,
         reply: ReplyLseek,
     ) {
-        match self.writable {
-            true => self.seek(ino.0, handle.0, offset, whence, reply),
-            false => reply.error(Errno::ENOSYS),
-        }
+        self.seek(ino.0, handle.0, offset, whence, reply);
     }
 
     // ENOSYS, sent once, makes every file always ready, as files on disk are.

@@ -8,7 +8,7 @@ use fuser::{FileAttr, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 
 use super::call::{Context, call};
 use super::nodes::Nodes;
-use super::presentation::{Presentation, file_type};
+use super::ownership::{Ownership, file_type};
 use crate::tree::{Attr, Entry, Ino, NodeKind};
 
 /// The first of three inode numbers that stand, in a listing with attributes, for a row whose node
@@ -82,7 +82,7 @@ struct Bare {
 /// or on neither.
 pub(super) fn plus<N: Nodes>(
     nodes: &N,
-    shown: &Presentation,
+    ownership: &Ownership,
     listed: Listed,
     mut reply: ReplyDirectoryPlus,
 ) {
@@ -112,7 +112,7 @@ pub(super) fn plus<N: Nodes>(
                         });
                         return ControlFlow::Break(());
                     };
-                    if add(&mut reply, shown, row.name, next, entry) {
+                    if add(&mut reply, ownership, row.name, next, entry) {
                         return ControlFlow::Break(());
                     }
                     taken = true;
@@ -125,7 +125,7 @@ pub(super) fn plus<N: Nodes>(
             (Ok(()), Some(row)) => row,
             _ => return reply.ok(),
         };
-        if add_bare(nodes, shown, ino, &row, &mut reply) {
+        if add_bare(nodes, ownership, ino, &row, &mut reply) {
             return reply.ok();
         }
         taken = true;
@@ -137,13 +137,13 @@ pub(super) fn plus<N: Nodes>(
 /// number and kind, or one that has to be looked up. Returns whether the reply was full before it.
 fn add_bare<N: Nodes>(
     nodes: &N,
-    shown: &Presentation,
+    ownership: &Ownership,
     parent: Ino,
     row: &Bare,
     reply: &mut ReplyDirectoryPlus,
 ) -> bool {
     let mut placeholder = |ino| {
-        let (ttl, attr) = placeholder(shown, ino, row.kind);
+        let (ttl, attr) = placeholder(ownership, ino, row.kind);
         reply.add(attr.ino, row.next, &row.name, &ttl, &attr, Generation(0))
     };
     if row.name == "." || row.name == ".." {
@@ -155,7 +155,7 @@ fn add_bare<N: Nodes>(
     };
     match call(context, || nodes.lookup(parent, &row.name)) {
         Ok(entry) => {
-            let full = add(reply, shown, &row.name, row.next, &entry);
+            let full = add(reply, ownership, &row.name, row.next, &entry);
             if full {
                 nodes.forget(entry.attr.ino, 1);
             }
@@ -173,27 +173,28 @@ fn add_bare<N: Nodes>(
 /// for name and attributes here: the shorter of the two.
 fn add(
     reply: &mut ReplyDirectoryPlus,
-    shown: &Presentation,
+    ownership: &Ownership,
     name: &OsStr,
     next: u64,
     entry: &Entry,
 ) -> bool {
-    let attr = shown.file_attr(&entry.attr);
+    let attr = ownership.file_attr(&entry.attr);
     let ttl = entry.entry_ttl.min(entry.attr_ttl);
     reply.add(attr.ino, next, name, &ttl, &attr, Generation(0))
 }
 
 /// Attributes that say no more than number and kind, and are not to be remembered.
-fn placeholder(shown: &Presentation, ino: Ino, kind: NodeKind) -> (Duration, FileAttr) {
+fn placeholder(ownership: &Ownership, ino: Ino, kind: NodeKind) -> (Duration, FileAttr) {
     let attr = Attr {
         ino,
         kind,
         size: 0,
+        occupied: 0,
         modified: 0,
         permissions: 0,
         links: 1,
         owner: None,
         stored: None,
     };
-    (Duration::ZERO, shown.file_attr(&attr))
+    (Duration::ZERO, ownership.file_attr(&attr))
 }

@@ -14,7 +14,7 @@ use rustix::mount::MountFlags;
 use super::adapter::Adapter;
 use super::mountinfo::{self, Device};
 use super::nodes::Nodes;
-use super::presentation::Presentation;
+use super::ownership::Ownership;
 use super::slow::Pending;
 use super::unmount::Unmounter;
 use super::{FuseError, fusermount, host};
@@ -65,7 +65,7 @@ pub struct MountOptions {
     /// wakes the thread that has slept longest, so that more of them than cores cost time.
     pub threads: NonZeroUsize,
     /// Owner and modes.
-    pub presentation: Presentation,
+    pub ownership: Ownership,
 }
 
 /// A mount that the kernel has accepted and that waits to be served. Dropping it unmounts.
@@ -251,7 +251,7 @@ mod tests {
             passthrough: true,
             fast_open: false,
             threads: NonZeroUsize::MIN,
-            presentation: Presentation {
+            ownership: Ownership {
                 uid: 0,
                 gid: 0,
                 file_mode: None,

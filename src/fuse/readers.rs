@@ -67,7 +67,7 @@ impl<N: Nodes> Readers<N> {
             return Ok(kept.clone());
         }
         let opened = call(Context::new("open", ino), || {
-            self.nodes.open(ino, Access::Read, None)
+            self.nodes.open_backed(ino, Access::Read, None)
         })?;
         let reader = Arc::new(Reader {
             nodes: self.nodes.clone(),

@@ -75,6 +75,7 @@ pub(super) fn arrow_type(data_type: &DataType, names: Names) -> ArrowType {
             Field::new("metadata", ArrowType::Binary, true),
             Field::new("value", ArrowType::Binary, true),
         ])),
+        DataType::Foreign(foreign) => arrow_type(&foreign.stored_as, names),
     }
 }
 

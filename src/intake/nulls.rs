@@ -105,7 +105,7 @@ pub(super) fn find(
 /// The same within the values that are there.
 fn inside(array: &ArrayRef, data_type: &DataType, path: &str) -> Option<(usize, String)> {
     match data_type {
-        DataType::Primitive(_) | DataType::Variant => None,
+        DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => None,
         DataType::Struct(fields) => in_struct(array, fields, path),
         DataType::Array(of) => {
             let list = array.as_list_opt::<i32>()?;

@@ -49,7 +49,7 @@ fn each_field(schema: &mut StructType, visit: &mut dyn FnMut(&mut StructField)) 
 
 fn each_within(data_type: &mut DataType, visit: &mut dyn FnMut(&mut StructField)) {
     match data_type {
-        DataType::Primitive(_) | DataType::Variant => {}
+        DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => {}
         DataType::Struct(fields) => each_field(fields, visit),
         DataType::Array(array) => each_within(&mut array.element_type, visit),
         DataType::Map(map) => {
@@ -87,7 +87,7 @@ pub(super) fn first_bad_name(
 ) -> Option<(String, String)> {
     fn within(data_type: &DataType, path: &str, mapping: MappingMode) -> Option<(String, String)> {
         match data_type {
-            DataType::Primitive(_) | DataType::Variant => None,
+            DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => None,
             DataType::Struct(fields) => in_fields(fields, path, mapping),
             DataType::Array(array) => {
                 within(&array.element_type, &column_path(path, "element"), mapping)

@@ -273,6 +273,7 @@ fn count_leaves(data_type: &DataType, next: &mut usize) {
     match data_type {
         DataType::Primitive(_) => *next += 1,
         DataType::Variant => *next += 2,
+        DataType::Foreign(foreign) => count_leaves(&foreign.stored_as, next),
         DataType::Struct(fields) => count_fields(fields, next),
         DataType::Array(array) => count_leaves(&array.element_type, next),
         DataType::Map(map) => {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::base::clock::TimestampMs;
-use values::{null_as_default, properties};
+use values::{null_as_default, properties, whole_or_zero};
 pub(super) use values::{partition_values, whole, whole_or_null};
 
 /// `metaData` (PROTOCOL.md, "Change Metadata").
@@ -130,8 +130,8 @@ pub struct Add<'a> {
     /// Size of the data file, bytes.
     #[serde(deserialize_with = "whole")]
     pub size: i64,
-    /// When the logical file was made, milliseconds since the epoch.
-    #[serde(default, deserialize_with = "whole")]
+    /// When the logical file was made, milliseconds since the epoch; 0 where the log does not say.
+    #[serde(default, deserialize_with = "whole_or_zero")]
     pub modification_time: TimestampMs,
     /// The deletion vector of the logical file.
     #[serde(default)]

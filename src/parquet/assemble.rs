@@ -1,4 +1,4 @@
-//! Assembling a presented file: the original one up to its footer, behind it the column chunks that
+//! Assembling a presented file: what is kept of the original bytes, behind it the column chunks that
 //! are made, their page indexes, and a footer of its own.
 //!
 //! The footer is not written by the `parquet` crate: what is known of an original chunk is copied
@@ -9,6 +9,7 @@ mod bound;
 mod carried;
 mod chunk;
 mod footer;
+mod originals;
 mod place;
 mod plan;
 mod schema;
@@ -21,6 +22,16 @@ use place::Placement;
 use plan::{ChunkSource, Plan};
 
 pub use bound::size_bound;
+
+/// What of the original bytes the presented file of these arguments begins with, as the extents that
+/// [`assemble`] returns begin. No extent is of what is made.
+pub fn kept_originals(
+    footer: &Footer,
+    schema: &[OutputNode],
+    groups: &[OutputGroup],
+) -> Result<Vec<Extent>, ParquetError> {
+    Ok(Plan::new(footer, schema, groups)?.kept)
+}
 
 /// The length of the footer and the magic number, behind the footer.
 const TRAILER: u64 = 8;
@@ -64,7 +75,7 @@ pub fn assemble<E: From<ParquetError>>(
     if !indexes.is_empty() {
         tail(Bytes::from(indexes))?;
     }
-    let made = placement.end() - footer.data_end();
+    let made = placement.end() - plan.kept_end;
 
     let written = footer::write(&plan, &placement)?;
     let least = placement.least_footer_start();
@@ -83,11 +94,8 @@ pub fn assemble<E: From<ParquetError>>(
         },
     };
     tail(Bytes::from(written))?;
-    let mut extents = vec![
-        Extent::Original {
-            start: 0,
-            length: footer.data_end(),
-        },
+    let mut extents = plan.kept.clone();
+    extents.extend([
         Extent::Made {
             start: 0,
             length: made,
@@ -97,7 +105,7 @@ pub fn assemble<E: From<ParquetError>>(
             start: made,
             length,
         },
-    ];
+    ]);
     extents.retain(|extent| !extent.is_empty());
     Ok(extents)
 }

@@ -1,5 +1,9 @@
 //! Key-value metadata by which readers see other columns than the Parquet schema describes.
 
+mod geo;
+mod pandas;
+mod spark;
+
 use std::sync::Arc;
 
 use ::parquet::arrow::parquet_to_arrow_schema;
@@ -12,8 +16,6 @@ use super::schema::Node;
 
 /// The Arrow schema that Arrow writers keep in a file.
 const ARROW_SCHEMA: &str = "ARROW:schema";
-/// The metadata of the data frame that pandas keeps in a file.
-const PANDAS: &str = "pandas";
 /// The field metadata that turns an Arrow field into one of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
 
@@ -35,13 +37,18 @@ impl Footer {
     /// - `ARROW:schema` (pyarrow, polars, DataFusion): a type that is more than another way to hold
     ///   the same (`large_string` for `string` is only that), such as a duration, a dictionary, an
     ///   extension type or a time zone other than UTC.
-    /// - `pandas` (pandas): columns that become the index.
+    /// - `pandas` (pandas): columns that become the index, other names, extension types of others.
+    /// - `org.apache.spark.sql.parquet.row.metadata` (Spark): other columns or types than the file
+    ///   has, as in what pyarrow made of a file that Spark wrote.
+    /// - `geo` (DuckDB, ClickHouse, hyparquet): columns of bytes that become geometries.
     /// - `org.apache.spark.version` and `org.apache.spark.legacyDateTime` (Spark): dates and instants
     ///   in an older calendar, which Spark converts and nobody else does; harmless where statistics
     ///   prove that all are recent enough to be the same.
     pub fn misleading_hint(&self) -> Option<ReaderHint> {
         self.misleading_arrow_schema()
-            .or_else(|| self.misleading_pandas())
+            .or_else(|| pandas::misleading(self))
+            .or_else(|| spark::misleading(self))
+            .or_else(|| geo::misleading(self))
             .or_else(|| self.misleading_calendar())
     }
 
@@ -76,21 +83,6 @@ impl Footer {
             (Ok(plain), Ok(hinted)) => Ok((plain, hinted)),
             (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
         }
-    }
-
-    fn misleading_pandas(&self) -> Option<ReaderHint> {
-        let hint = |column: &str, effect: String| ReaderHint {
-            key: PANDAS,
-            column: column.to_owned(),
-            effect,
-        };
-        let metadata: serde_json::Value = match serde_json::from_slice(self.key_value(PANDAS)?) {
-            Ok(metadata) => metadata,
-            Err(error) => return Some(hint("", format!("an error: {error}"))),
-        };
-        let index = metadata.get("index_columns")?.as_array()?;
-        let column = index.iter().find_map(serde_json::Value::as_str)?;
-        Some(hint(column, "an index instead of a column".to_owned()))
     }
 
     fn misleading_calendar(&self) -> Option<ReaderHint> {

@@ -1,8 +1,8 @@
 //! What a presented file is made of: a schema, and for each of its leaves where the values come
 //! from.
 //!
-//! A presented file is the original one up to its footer, untouched, then column chunks that were
-//! made for it, then a footer of its own.
+//! A presented file begins with what it has of the original one, untouched and at the same offsets,
+//! then come column chunks that were made for it, then a footer of its own.
 
 use bytes::Bytes;
 
@@ -25,6 +25,28 @@ pub struct OutputNode {
 }
 
 impl OutputNode {
+    /// A group without a field id.
+    pub fn group(
+        name: impl Into<String>,
+        repetition: Repetition,
+        annotation: Annotation,
+        children: Vec<OutputNode>,
+    ) -> OutputNode {
+        OutputNode {
+            name: name.into(),
+            id: None,
+            repetition,
+            annotation,
+            kind: OutputKind::Group(children),
+        }
+    }
+
+    /// The node under another name.
+    pub fn named(mut self, name: &str) -> OutputNode {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// A node of the file with all below it, as it is. The annotations may be ones that cannot be
     /// written.
     pub fn copy_of(node: &Node) -> OutputNode {

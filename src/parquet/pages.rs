@@ -132,6 +132,8 @@ struct PageHeader {
     data_values: Option<u64>,
     /// Whether it says what kind of page it is, which zeros do not.
     is_page: bool,
+    /// Whether it says that its values are not compressed, although the chunk may be.
+    is_plain: bool,
 }
 
 impl PageHeader {
@@ -140,7 +142,8 @@ impl PageHeader {
             u64::try_from(number).map_err(|_| Damage(format!("a size in it is {number}")))
         };
         let (mut uncompressed, mut compressed, mut dictionary_values) = (0, 0, 0);
-        let (mut encoding, mut data_values, mut is_page) = (None, None, false);
+        let (mut encoding, mut data_values) = (None, None);
+        let (mut is_page, mut is_plain) = (false, false);
         let mut reader = Reader::new(bytes);
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
@@ -160,7 +163,8 @@ impl PageHeader {
                 }
                 5 | 8 => {
                     field.expect(Kind::Struct, "data_page_header")?;
-                    let encoding_id = if field.id == 5 { 2 } else { 4 };
+                    let is_v2 = field.id == 8;
+                    let encoding_id = if is_v2 { 4 } else { 2 };
                     let mut last = 0;
                     while let Some(field) = reader.field(&mut last)? {
                         if field.id == encoding_id {
@@ -169,6 +173,8 @@ impl PageHeader {
                         } else if field.id == 1 {
                             field.expect(Kind::I32, "num_values")?;
                             data_values = Some(size(reader.i32()?)?);
+                        } else if is_v2 && field.id == 7 {
+                            is_plain = !field.bool("is_compressed")?;
                         } else {
                             reader.skip(field)?;
                         }
@@ -197,6 +203,7 @@ impl PageHeader {
             encoding,
             data_values,
             is_page,
+            is_plain,
         })
     }
 
@@ -206,6 +213,13 @@ impl PageHeader {
             return Err(format!(
                 "claims {} bytes, of which the chunk has {left} left",
                 self.length + self.compressed
+            ));
+        }
+        // Arrow C++ before 2.0 says so of pages that it compressed: decoding would make other values.
+        if self.is_plain && self.compressed != self.uncompressed {
+            return Err(format!(
+                "says that it is not compressed, and takes {} bytes for {}",
+                self.compressed, self.uncompressed
             ));
         }
         let most = (self.compressed.saturating_mul(limits.expansion)).saturating_add(SLACK);
@@ -333,6 +347,38 @@ mod tests {
         page.extend([0, 0]);
         page.extend(vec![0; bytes]);
         page
+    }
+
+    /// A data page of the second version.
+    fn second(uncompressed: i32, compressed: i32, is_compressed: Option<bool>) -> Vec<u8> {
+        let mut page = i32_field(3);
+        page.extend(i32_field(uncompressed));
+        page.extend(i32_field(compressed));
+        page.push(0x5c);
+        for number in [7, 0, 7, 0, 0, 0] {
+            page.extend(i32_field(number));
+        }
+        page.extend(is_compressed.map(|is| if is { 0x11 } else { 0x12 }));
+        page.extend([0, 0]);
+        page.extend(vec![0; compressed as usize]);
+        page
+    }
+
+    /// ARROW-10353.
+    #[test]
+    fn a_page_that_is_compressed_and_says_otherwise_is_refused() {
+        for (uncompressed, compressed, is_compressed) in [
+            (400, 400, Some(false)),
+            (400, 300, Some(true)),
+            (400, 300, None),
+        ] {
+            let page = second(uncompressed, compressed, is_compressed);
+            assert_eq!(check(&page, 10), Ok(()), "{is_compressed:?}");
+        }
+        for compressed in [300, 404] {
+            let found = check(&second(400, compressed, Some(false)), 10).unwrap_err();
+            assert!(found.contains("not compressed"), "{found}");
+        }
     }
 
     #[test]

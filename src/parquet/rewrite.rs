@@ -28,6 +28,7 @@ use ::parquet::data_type::{
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
+use super::format::encoding;
 use super::{
     Annotation, Conversion, MadeChunk, MadeStatistics, OldZone, ParquetError, PhysicalType,
 };
@@ -101,7 +102,7 @@ impl ChunkShape<'_> {
 
     /// Whether values lie in a dictionary, all or some.
     fn is_dictionary_encoded(&self) -> bool {
-        self.has_dictionary || self.uses(&[size::PLAIN_DICTIONARY, size::RLE_DICTIONARY])
+        self.has_dictionary || self.encodings.iter().copied().any(encoding::is_dictionary)
     }
 }
 

@@ -186,6 +186,14 @@ impl Node {
             NodeKind::Leaf { .. } => &[],
         }
     }
+
+    /// The repeated node of a list or a map, as the format has them: the only part of the group.
+    pub fn repeated_child(&self) -> Option<&Node> {
+        match self.children() {
+            [child] if child.repetition == Repetition::Repeated => Some(child),
+            _ => None,
+        }
+    }
 }
 
 /// The type as messages show it: `INT64 TIMESTAMP(MICROS, UTC)`, `LIST group of 1`.

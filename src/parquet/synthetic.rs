@@ -6,12 +6,14 @@
 
 use bytes::Bytes;
 
+use super::format::codec::UNCOMPRESSED;
+use super::format::encoding::{PLAIN, RLE, RLE_DICTIONARY};
 use super::leaves::LeafShape;
 use super::output::{MadeChunk, MadePageIndex, MadeStatistics};
+use super::page_header::{DictionaryPage, Header, PageKind, PageV1};
 use super::schema::PhysicalType;
-use super::thrift::{
-    Kind, write_binary, write_bool_element, write_integer, write_struct, write_varint,
-};
+use super::thrift::{Kind, write_binary, write_bool_element, write_integer, write_struct};
+use super::varint::write_varint;
 
 /// Rows in each page but the last. A single page of 20 million rows is read at a third of the
 /// speed; a multiple of eight, so that booleans fill their bytes.
@@ -28,11 +30,6 @@ const MAX_VALUE: usize = 64 * 1024 * 1024;
 
 /// The longest value that is told as a bound, in statistics and in page indexes, bytes.
 const MAX_BOUND: usize = 4096;
-
-const PLAIN: i32 = 0;
-const RLE: i32 = 3;
-const RLE_DICTIONARY: i32 = 8;
-const UNCOMPRESSED: i32 = 0;
 
 /// A leaf with the same entry in every row.
 #[derive(Debug, Clone, Copy)]
@@ -171,18 +168,13 @@ impl<'a> Synthetic<'a> {
             body.extend((value.len() as u32).to_le_bytes());
         }
         body.extend_from_slice(value);
-        let mut page = Vec::with_capacity(body.len() + 32);
-        write_struct(&mut page, |header| {
-            header.i32(1, 2);
-            header.i32(2, body.len() as i32);
-            header.i32(3, body.len() as i32);
-            header.structure(7, |dictionary| {
-                dictionary.i32(1, 1);
-                dictionary.i32(2, PLAIN);
-            });
-        });
-        page.extend_from_slice(&body);
-        page
+        page_of(
+            PageKind::Dictionary(DictionaryPage {
+                values: 1,
+                encoding: PLAIN,
+            }),
+            &body,
+        )
     }
 
     /// A data page of `rows` rows, at most [`PAGE_ROWS`].
@@ -207,20 +199,15 @@ impl<'a> Synthetic<'a> {
             }
             _ => PLAIN,
         };
-        let mut page = Vec::with_capacity(body.len() + 32);
-        write_struct(&mut page, |header| {
-            header.i32(1, 0);
-            header.i32(2, body.len() as i32);
-            header.i32(3, body.len() as i32);
-            header.structure(5, |data| {
-                data.i32(1, rows as i32);
-                data.i32(2, encoding);
-                data.i32(3, RLE);
-                data.i32(4, RLE);
-            });
-        });
-        page.extend_from_slice(&body);
-        page
+        page_of(
+            PageKind::V1(PageV1 {
+                entries: rows as usize,
+                encoding,
+                definition_encoding: RLE,
+                repetition_encoding: RLE,
+            }),
+            &body,
+        )
     }
 
     /// The least and the greatest value, as far as the order of the type is defined. Zeros are
@@ -285,6 +272,14 @@ impl<'a> Synthetic<'a> {
         });
         Bytes::from(index)
     }
+}
+
+/// A page that is not compressed, with its header.
+fn page_of(kind: PageKind, body: &[u8]) -> Vec<u8> {
+    let mut page = Vec::with_capacity(body.len() + 32);
+    Header::write(kind, body.len(), body.len(), &mut page);
+    page.extend_from_slice(body);
+    page
 }
 
 fn last_page_rows(rows: u64) -> u64 {

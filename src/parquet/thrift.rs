@@ -9,10 +9,10 @@ mod write;
 mod tests;
 
 use super::schema::MAX_DEPTH;
+use super::varint::take_varint;
 
 pub(super) use write::{
     FieldWriter, write_binary, write_bool_element, write_integer, write_list, write_struct,
-    write_varint,
 };
 
 /// The type of a field or an element.
@@ -60,13 +60,15 @@ impl Kind {
     }
 }
 
+const CUT_OFF: &str = "it ends in the middle of a value";
+
 /// Why bytes are not what the format says: a clause for [`super::ParquetError::Malformed`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Damage(pub(super) String);
 
 impl Damage {
     fn cut_off() -> Damage {
-        Damage("it ends in the middle of a value".to_owned())
+        Damage(CUT_OFF.to_owned())
     }
 }
 
@@ -134,15 +136,7 @@ impl<'a> Reader<'a> {
     }
 
     fn varint(&mut self) -> Result<u64, Damage> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(Damage("a number has more than ten bytes".to_owned()))
+        take_varint(&mut self.rest, CUT_OFF).map_err(|problem| Damage(problem.to_owned()))
     }
 
     /// A list of 32-bit numbers.

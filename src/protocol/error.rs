@@ -47,6 +47,16 @@ pub enum ProtocolError {
         /// The features, as named in `writerFeatures`, each with what makes it active.
         features: Vec<String>,
     },
+    /// A column of a type that means more to some engine than what is stored.
+    #[error(
+        "column {column} is, or holds, a user-defined type or an interval, whose values this release \
+         of deltafs can read and not judge, so it does not write to the table: write with the engine \
+         that has the type; reading is not affected"
+    )]
+    ForeignType {
+        /// The column.
+        column: String,
+    },
     /// Metadata of a column that should bind writers and means nothing.
     #[error(
         "column {column} has {key} {found}, which is not of the form that PROTOCOL.md gives it; the \

@@ -8,20 +8,20 @@ use crate::schema::MappingMode;
 
 /// The column mapping mode in force (PROTOCOL.md, "Reader Requirements for Column Mapping"): the
 /// property counts only where the protocol supports the feature.
+///
+/// Delta on Spark has made tables, with Iceberg compatibility above all, that list the feature for writers
+/// alone. Their columns are mapped all the same: whoever reads them by their logical names finds none.
 pub fn column_mapping_mode(
     protocol: &Protocol,
     metadata: &Metadata,
 ) -> Result<MappingMode, ProtocolError> {
     const PROPERTY: &str = "delta.columnMapping.mode";
-    let supported = match protocol.min_reader_version {
-        1 => false,
-        2 => true,
-        _ => protocol
-            .reader_features
-            .iter()
-            .flatten()
-            .any(|name| name == "columnMapping"),
+    let listed = |features: &Option<Vec<String>>| {
+        (features.iter().flatten()).any(|name| name == "columnMapping")
     };
+    let supported = protocol.min_reader_version == 2
+        || listed(&protocol.reader_features)
+        || listed(&protocol.writer_features);
     let Some(value) = metadata.configuration.get(PROPERTY).filter(|_| supported) else {
         return Ok(MappingMode::None);
     };

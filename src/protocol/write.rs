@@ -187,7 +187,7 @@ fn is_true(metadata: &Metadata, property: &str) -> bool {
 fn find_field(schema: &StructType, wanted: &dyn Fn(&StructField) -> bool) -> Option<String> {
     fn in_type(data_type: &DataType, wanted: &dyn Fn(&StructField) -> bool) -> Option<String> {
         match data_type {
-            DataType::Primitive(_) | DataType::Variant => None,
+            DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => None,
             DataType::Struct(fields) => find_field(fields, wanted),
             DataType::Array(array) => {
                 Some(format!("element.{}", in_type(&array.element_type, wanted)?))

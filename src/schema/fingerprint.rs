@@ -20,7 +20,7 @@ use super::types::{DataType, StructField, StructType};
 /// field   = name [ "=" name ] [ "#" id ] ":" type null
 /// name    = length in bytes, ":", the name            the second one is the physical name
 /// type    = Delta's name of a primitive | "variant" | "struct<" field* ">"
-///         | "array<" type null ">" | "map<" type "," type null ">"
+///         | "array<" type null ">" | "map<" type "," type null ">" | "as<" type ">"
 /// null    = "?" where null may occur, else "!"
 /// ```
 pub fn shape_fingerprint(
@@ -77,6 +77,11 @@ fn write_type(text: &mut String, data_type: &DataType, mapping: MappingMode) {
     match data_type {
         DataType::Primitive(primitive) => append(text, format_args!("{primitive}")),
         DataType::Variant => text.push_str("variant"),
+        DataType::Foreign(foreign) => {
+            text.push_str("as<");
+            write_type(text, &foreign.stored_as, MappingMode::None);
+            text.push('>');
+        }
         DataType::Struct(fields) => write_struct(text, fields, mapping),
         DataType::Array(array) => {
             text.push_str("array<");

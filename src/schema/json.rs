@@ -39,6 +39,7 @@ impl Serialize for DataType {
         match self {
             DataType::Primitive(primitive) => serializer.collect_str(primitive),
             DataType::Variant => serializer.serialize_str("variant"),
+            DataType::Foreign(foreign) => foreign.json.serialize(serializer),
             DataType::Struct(fields) => fields.serialize(serializer),
             DataType::Array(array) => {
                 let mut map = serializer.serialize_map(Some(3))?;

@@ -93,7 +93,7 @@ impl StructType {
 
 fn is_renamed(data_type: &DataType, mode: MappingMode) -> bool {
     match data_type {
-        DataType::Primitive(_) | DataType::Variant => false,
+        DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => false,
         DataType::Struct(fields) => fields.is_renamed(mode),
         DataType::Array(array) => is_renamed(&array.element_type, mode),
         DataType::Map(map) => is_renamed(&map.key_type, mode) || is_renamed(&map.value_type, mode),
@@ -145,7 +145,7 @@ impl MappingCheck {
 
     fn data_type(&mut self, data_type: &DataType, column: &str) -> Result<(), SchemaError> {
         match data_type {
-            DataType::Primitive(_) | DataType::Variant => Ok(()),
+            DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => Ok(()),
             DataType::Struct(fields) => self.fields(fields, column),
             DataType::Array(array) => {
                 self.data_type(&array.element_type, &column_path(column, "element"))

@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 
 use super::SchemaError;
 use super::path::column_path;
-use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use super::types::{
+    ArrayType, DataType, ForeignType, MapType, PrimitiveType, StructField, StructType,
+};
 
 /// The metadata key under which Spark keeps the spelling of `char(n)` and `varchar(n)`.
 const CHAR_VARCHAR_KEY: &str = "__CHAR_VARCHAR_TYPE_STRING";
@@ -56,6 +58,10 @@ struct RawObject {
     key_type: Option<RawType>,
     value_type: Option<RawType>,
     value_contains_null: Option<bool>,
+    sql_type: Option<Value>,
+    /// What else there is: of a user-defined type, whose it is.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -133,11 +139,34 @@ fn convert_object(object: RawObject, column: &str) -> Result<DataType, SchemaErr
             })))
         }
         "variant" => Ok(DataType::Variant),
+        "udt" => user_defined(object, column),
         _ => Err(SchemaError::UnknownType {
             column: column.to_owned(),
             type_name: object.r#type.clone(),
         }),
     }
+}
+
+/// A user-defined type of Spark, which is stored as its `sqlType`.
+fn user_defined(object: RawObject, column: &str) -> Result<DataType, SchemaError> {
+    let needed = |found: String, expected| SchemaError::MalformedColumn {
+        column: column.to_owned(),
+        found,
+        expected,
+    };
+    let sql_type = (object.sql_type)
+        .ok_or_else(|| needed("a type \"udt\" without it".to_owned(), "a \"sqlType\""))?;
+    let raw: RawType = serde_json::from_value(sql_type.clone())
+        .map_err(|error| needed(format!("{error}"), "a \"sqlType\" that is a type"))?;
+    let (stored_as, _) = convert(raw, column)?;
+    let mut json = Map::new();
+    json.insert("type".to_owned(), Value::String(object.r#type));
+    json.extend(object.rest);
+    json.insert("sqlType".to_owned(), sql_type);
+    Ok(DataType::Foreign(Box::new(ForeignType {
+        json: Value::Object(json),
+        stored_as,
+    })))
 }
 
 fn convert_fields(raw: Vec<RawField>, parent: &str) -> Result<StructType, SchemaError> {
@@ -194,6 +223,15 @@ fn named(name: String, column: &str) -> Result<(DataType, Option<String>), Schem
         },
         "variant" => return Ok((DataType::Variant, None)),
         other => {
+            if let Some(stored_as) = interval(other) {
+                return Ok((
+                    DataType::Foreign(Box::new(ForeignType {
+                        json: Value::String(name),
+                        stored_as: DataType::Primitive(stored_as),
+                    })),
+                    None,
+                ));
+            }
             if let Some(arguments) = arguments_of(other, "decimal") {
                 let primitive = decimal(arguments).ok_or_else(|| SchemaError::InvalidDecimal {
                     column: column.to_owned(),
@@ -212,6 +250,23 @@ fn named(name: String, column: &str) -> Result<(DataType, Option<String>), Schem
         }
     };
     Ok((DataType::Primitive(primitive), None))
+}
+
+/// What an interval of that name is stored as: months as an integer, microseconds as a long.
+fn interval(name: &str) -> Option<PrimitiveType> {
+    const MONTHS: &[&str] = &["year", "month"];
+    const MICROS: &[&str] = &["day", "hour", "minute", "second"];
+    let range = name.strip_prefix("interval ")?;
+    let (start, end) = range.split_once(" to ").unwrap_or((range, range));
+    let is_of = |units: &[&str]| {
+        let place = |wanted: &str| units.iter().position(|unit| *unit == wanted);
+        matches!((place(start), place(end)), (Some(start), Some(end)) if start <= end)
+    };
+    match (is_of(MONTHS), is_of(MICROS)) {
+        (true, _) => Some(PrimitiveType::Integer),
+        (_, true) => Some(PrimitiveType::Long),
+        _ => None,
+    }
 }
 
 /// What stands between the brackets of `name(...)`.

@@ -100,7 +100,9 @@ fn unknown_types_are_named_with_their_column() {
         (r#""geometry(4326)""#, "geometry(4326)", "c"),
         (r#""int""#, "int", "c"),
         (r#""char(x)""#, "char(x)", "c"),
-        (r#"{"type":"udt","class":"x"}"#, "udt", "c"),
+        (r#"{"type":"opaque","class":"x"}"#, "opaque", "c"),
+        (r#""interval month to day""#, "interval month to day", "c"),
+        (r#""interval second to day""#, "interval second to day", "c"),
         (
             r#"{"type":"array","elementType":"time(6)"}"#,
             "time(6)",
@@ -122,6 +124,53 @@ fn unknown_types_are_named_with_their_column() {
             type_name: name.into(),
         };
         assert_eq!(one_type(data_type).unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn types_of_engines_come_back_as_they_were_and_say_what_is_stored() {
+    let vector = concat!(
+        r#"{"type":"udt","class":"org.apache.spark.ml.linalg.VectorUDT","pyClass":null,"sqlType":"#,
+        r#"{"type":"struct","fields":[{"name":"size","type":"integer","nullable":true,"metadata":{}}]}}"#
+    );
+    for (json, name, stored_as) in [
+        (vector, "udt<struct<size:integer>>", "struct<size:integer>"),
+        (
+            r#""interval year to month""#,
+            "interval year to month",
+            "integer",
+        ),
+        (r#""interval month""#, "interval month", "integer"),
+        (
+            r#""interval day to second""#,
+            "interval day to second",
+            "long",
+        ),
+        (
+            r#""interval hour to minute""#,
+            "interval hour to minute",
+            "long",
+        ),
+    ] {
+        let schema = parse(&column("c", json)).unwrap();
+        let found = &schema.fields[0].data_type;
+        assert_eq!(found.to_string(), name);
+        assert_eq!(found.foreign().unwrap().stored_as.to_string(), stored_as);
+        assert!(schema.to_json().contains(json), "{}", schema.to_json());
+        // Column mapping does not reach into it.
+        let mapped = mapped("c", "c", "7").replace(r#""long""#, json);
+        assert_eq!(
+            parse(&mapped).unwrap().check_mapping(MappingMode::Id),
+            Ok(())
+        );
+    }
+    for (json, problem) in [
+        (r#"{"type":"udt","class":"x"}"#, "sqlType"),
+        (r#"{"type":"udt","sqlType":7}"#, "sqlType"),
+        (r#"{"type":"udt","sqlType":"seven"}"#, "unknown type"),
+    ] {
+        let error = one_type(json).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
     }
 }
 
@@ -353,6 +402,11 @@ fn the_canonical_text_and_its_hash_never_change() {
     assert_eq!(
         shape_fingerprint(&schema, &["a".to_owned()], MappingMode::None),
         SHAPE_OF_THE_EXAMPLE
+    );
+    let months = parse(&column("a", r#""interval month""#)).unwrap();
+    assert_eq!(
+        canonical_text(&months, &[], MappingMode::None),
+        "struct<1:a:as<integer>?>/"
     );
     let mapped = parse(&mapped("a", "col-1", "7")).unwrap();
     assert_eq!(

@@ -20,6 +20,21 @@ pub enum DataType {
     Map(Box<MapType>),
     /// Semi-structured data (PROTOCOL.md, "Variant Data Type").
     Variant,
+    /// A type of some engine that is stored as one of the others.
+    Foreign(Box<ForeignType>),
+}
+
+/// A type that means more to some engine than what is stored: a user-defined type of Spark, which is
+/// stored as its `sqlType`, or an interval, which is stored as its number of months or microseconds.
+/// PROTOCOL.md does not have them; tables do, and readers read what is stored (the protocol changes
+/// "User-Defined Types" and "Interval Types").
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignType {
+    /// The type as the schema spells it.
+    pub json: Value,
+    /// What data files hold. Column mapping does not reach into it: its fields have no ids, and go by
+    /// their own names.
+    pub stored_as: DataType,
 }
 
 /// A type without parts (PROTOCOL.md, "Primitive Types").
@@ -195,6 +210,31 @@ impl DataType {
             DataType::Struct(fields) => fields.has_type(wanted),
             DataType::Array(array) => array.element_type.has_part(wanted),
             DataType::Map(map) => map.key_type.has_part(wanted) || map.value_type.has_part(wanted),
+            DataType::Foreign(foreign) => foreign.stored_as.has_part(wanted),
+        }
+    }
+
+    /// The first part of the type, or the type itself, that is a type of some engine. Fields of structs
+    /// are not looked into.
+    pub fn foreign(&self) -> Option<&ForeignType> {
+        match self {
+            DataType::Foreign(foreign) => Some(foreign),
+            DataType::Array(array) => array.element_type.foreign(),
+            DataType::Map(map) => (map.key_type.foreign()).or_else(|| map.value_type.foreign()),
+            DataType::Primitive(_) | DataType::Variant | DataType::Struct(_) => None,
+        }
+    }
+
+    /// Whether no data file can have a column of the type: void has no values but null, and what is
+    /// made of nothing else has no leaf to be stored in (PROTOCOL.md, "Primitive Types").
+    pub fn is_void(&self) -> bool {
+        match self {
+            DataType::Primitive(primitive) => *primitive == PrimitiveType::Void,
+            DataType::Variant => false,
+            DataType::Struct(fields) => fields.fields.iter().all(|field| field.data_type.is_void()),
+            DataType::Array(array) => array.element_type.is_void(),
+            DataType::Map(map) => map.key_type.is_void() || map.value_type.is_void(),
+            DataType::Foreign(foreign) => foreign.stored_as.is_void(),
         }
     }
 }
@@ -238,6 +278,10 @@ impl fmt::Display for DataType {
         match self {
             DataType::Primitive(primitive) => primitive.fmt(f),
             DataType::Variant => f.write_str("variant"),
+            DataType::Foreign(foreign) => match &foreign.json {
+                Value::String(name) => f.write_str(name),
+                _ => write!(f, "udt<{}>", foreign.stored_as),
+            },
             DataType::Array(array) => write!(f, "array<{}>", array.element_type),
             DataType::Map(map) => write!(f, "map<{},{}>", map.key_type, map.value_type),
             DataType::Struct(fields) => {

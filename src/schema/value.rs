@@ -1,6 +1,7 @@
 //! Values as texts of the log: those of partition columns (PROTOCOL.md, "Partition Value
 //! Serialization"), and the dates and times in statistics.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
@@ -34,13 +35,14 @@ impl PartitionValue {
     ///
     /// Beyond PROTOCOL.md, "Partition Value Serialization": numbers as Java prints them (`Infinity`,
     /// `1.0E10`, `0E-18`), with leading zeros or a sign; dates beyond the years 0 to 9999; a timestamp
-    /// in ISO 8601, with any offset or `UTC`; without one it is in UTC.
+    /// in ISO 8601, with any offset or `UTC`; without one it is in UTC. And what Spark makes of texts
+    /// that other writers left: the day of a date with a time, a time to the microsecond, `t`, `yes` and
+    /// `1` for true, `f`, `no` and `0` for false.
     pub fn parse(text: &str, primitive: PrimitiveType) -> Option<PartitionValue> {
         use PartitionValue::{Boolean, Days, Decimal, Double, Float, Integer, Micros, Text};
         Some(match primitive {
             PrimitiveType::String | PrimitiveType::Binary => Text(text.to_owned()),
-            PrimitiveType::Boolean if text.eq_ignore_ascii_case("true") => Boolean(true),
-            PrimitiveType::Boolean if text.eq_ignore_ascii_case("false") => Boolean(false),
+            PrimitiveType::Boolean => Boolean(truth(text)?),
             PrimitiveType::Byte => Integer(text.parse::<i8>().ok()?.into()),
             PrimitiveType::Short => Integer(text.parse::<i16>().ok()?.into()),
             PrimitiveType::Integer => Integer(text.parse::<i32>().ok()?.into()),
@@ -50,12 +52,50 @@ impl PartitionValue {
             PrimitiveType::Decimal { precision, scale } => {
                 Decimal(decimal(text, precision, scale)?)
             }
-            PrimitiveType::Date => Days(days(text)?),
-            PrimitiveType::Timestamp => Micros(partition_timestamp(text)?),
-            PrimitiveType::TimestampNtz => Micros(wall_clock(text)?),
-            PrimitiveType::Boolean | PrimitiveType::Void => return None,
+            PrimitiveType::Date => Days(days(date_of(text))?),
+            PrimitiveType::Timestamp => Micros(partition_timestamp(&to_micros(text))?),
+            PrimitiveType::TimestampNtz => Micros(wall_clock(&to_micros(text))?),
+            PrimitiveType::Void => return None,
         })
     }
+}
+
+/// The words that Spark takes for true and false.
+fn truth(text: &str) -> Option<bool> {
+    let is_one_of = |words: [&str; 5]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match (
+        is_one_of(["true", "t", "yes", "y", "1"]),
+        is_one_of(["false", "f", "no", "n", "0"]),
+    ) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// What stands before a time of day.
+fn date_of(text: &str) -> &str {
+    text.split_once(['T', ' ']).map_or(text, |(date, _)| date)
+}
+
+/// A time without the digits behind its microseconds.
+fn to_micros(text: &str) -> Cow<'_, str> {
+    let Some((before, after)) = text.split_once('.') else {
+        return Cow::Borrowed(text);
+    };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    match digits {
+        ..=6 => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{before}.{}{}", &after[..6], &after[digits..])),
+    }
+}
+
+/// Whether a time is within a leap second, which no type here has. The library takes it for the second
+/// before.
+fn in_leap_second(text: &str) -> bool {
+    text.splitn(3, ':')
+        .nth(2)
+        .is_some_and(|seconds| seconds.starts_with("60"))
 }
 
 /// Microseconds since the epoch of a partition value of type timestamp; without zone it is in UTC.
@@ -111,6 +151,7 @@ pub fn wall_clock(text: &str) -> Option<i64> {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         // An offset would be passed over, and so would another date.
         Some((_, time)) if time.contains(['+', '-', 'Z', 'z', '[', 'T', 't', ' ']) => return None,
+        Some((_, time)) if in_leap_second(time) => return None,
         Some((date, time)) => (date, time.parse::<Time>().ok()?),
         None => (text, Time::midnight()),
     };
@@ -126,6 +167,9 @@ pub fn wall_clock(text: &str) -> Option<i64> {
 
 /// Microseconds since the epoch of an instant with its zone. Fractions of a microsecond are none.
 pub fn instant(text: &str) -> Option<i64> {
+    if in_leap_second(text) {
+        return None;
+    }
     let instant: Timestamp = text.parse().ok()?;
     (instant.as_nanosecond() % 1_000 == 0).then(|| instant.as_microsecond())
 }

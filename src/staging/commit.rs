@@ -32,7 +32,6 @@
 //! process. Of a commit that was killed during step 3, nobody knows what its fsyncs were told: after
 //! the last one it notes that none failed, and where that note is missing all files are copied.
 
-mod in_parallel;
 mod publishable;
 
 use std::path::Path;
@@ -41,7 +40,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use uuid::Uuid;
 
-use self::in_parallel::in_parallel;
 use self::publishable::{Publishable, data_path};
 use super::marker::{CommitRequest, MARKER, MARKER_MAX, Mode};
 use super::plan::Plan;
@@ -52,6 +50,7 @@ use super::transaction::Transaction;
 use super::{StagingError, clustering, plan};
 use crate::base::Version;
 use crate::base::clock::now_ms;
+use crate::base::parallel;
 use crate::intake::{self, Content, SchemaChange, StagedBytes, StagedFile, Target, evolve};
 use crate::log::actions::{Metadata, Protocol, SetTransaction};
 use crate::log::write::AddFile;
@@ -523,4 +522,13 @@ fn io<T>(
             source,
         })
     })
+}
+
+/// `work` on each of `files`; results in their order, or the first error. Four threads at least,
+/// since they wait for the disk.
+fn in_parallel<T: Sync, R: Send, E: Send>(
+    files: &[T],
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    parallel::try_map("intake", parallel::cores().max(4), files, work)
 }

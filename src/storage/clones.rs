@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -88,6 +89,8 @@ pub struct CloneParts<'a> {
     pub original: &'a dyn ObjectReader,
     /// How many bytes of it are at the beginning.
     pub prefix: u64,
+    /// Where zeros are in their place, in ascending order and without overlap.
+    pub holes: Vec<Range<u64>>,
     /// What stands behind them, with where; in ascending order and without overlap. What they
     /// leave out is zeros.
     pub pieces: Vec<(u64, Piece<'a>)>,

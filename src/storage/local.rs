@@ -9,7 +9,6 @@ mod read;
 pub(super) mod spool;
 mod write;
 
-use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use rustix::io::Errno;
 
 use super::location::is_plain;
 use super::{Capacity, ObjectMeta, ObjectReader, PutOutcome, StorageError, Store};
+use crate::base::parallel;
 use beneath::Root;
 
 /// How many paths [`LocalStore::each`] wants before it starts threads: below, starting them costs
@@ -136,37 +136,11 @@ impl LocalStore {
 
     /// `call` for each path, in order of `paths`; by several threads when there are many.
     fn each<T: Send>(&self, paths: &[String], call: impl Fn(&str) -> T + Sync) -> Vec<T> {
-        let serial = |paths: &[String]| paths.iter().map(|path| call(path)).collect::<Vec<T>>();
-        if paths.len() < PARALLEL_FROM {
-            return serial(paths);
-        }
-        let threads = std::thread::available_parallelism()
-            .map_or(1, NonZero::get)
-            .saturating_mul(2)
-            .min(PARALLEL_THREADS);
-        std::thread::scope(|scope| {
-            let serial = &serial;
-            let parts: Vec<_> = paths
-                .chunks(paths.len().div_ceil(threads))
-                .map(|part| {
-                    let thread = std::thread::Builder::new().name("storage".to_owned());
-                    (part, thread.spawn_scoped(scope, move || serial(part)))
-                })
-                .collect();
-            let mut results = Vec::with_capacity(paths.len());
-            for (part, thread) in parts {
-                match thread {
-                    Ok(thread) => results.extend(
-                        thread
-                            .join()
-                            .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    ),
-                    // The system has no thread to give: the work is done here.
-                    Err(_) => results.extend(serial(part)),
-                }
-            }
-            results
-        })
+        let threads = match paths.len() {
+            ..PARALLEL_FROM => 1,
+            _ => parallel::cores().saturating_mul(2).min(PARALLEL_THREADS),
+        };
+        parallel::map("storage", threads, paths, |path| call(path))
     }
 }
 

@@ -19,7 +19,7 @@ mod tests;
 pub use directory::{Directory, NewFile, Replacing, Row};
 pub use error::PosixError;
 pub use file::{
-    Range, Seek, allocate, begin_writeback, copy_range, next, read_at, set_size, sync, write_all_at,
+    Range, Seek, allocate, begin_writeback, copy_range, read_at, seek, set_size, sync, write_all_at,
 };
 pub use node::{Access, Kind, Node, Stat, Time, TimeChange};
 

@@ -1,151 +1,85 @@
-//! Extended attributes: where a file or a version directory came from.
+//! What `stat` tells of each kind of node, and how long the kernel may believe it.
 
-use roaring::RoaringBitmap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::nodes::{Base, Node};
-use super::{Tree, TreeError};
-use crate::base::clock::rfc3339;
-use crate::log::LOG_DIR;
-use crate::log::names::LogName;
-use crate::snapshot::{FileId, Generation, ProvenanceView};
-use crate::view::Presentation;
+use super::node::{Base, Node};
+use super::{Attr, Entry, FOREVER, Ino, ROOT_NAMES, Tree, TreeError, info};
+use crate::base::Version;
+use crate::base::clock::{TimestampMs, now_ms};
+use crate::snapshot::Generation;
 
-/// What the names of all of them begin with.
-pub(super) const PREFIX: &str = "user.delta.";
-
-const PARTITION: &str = "user.delta.partition.";
-
-/// What Linux allows: XATTR_NAME_MAX and XATTR_SIZE_MAX. What a table has beyond that is not shown.
-const NAME_MAX: usize = 255;
-const VALUE_MAX: usize = 65_536;
-
-/// The value of `name`, if the node has it.
-pub(super) fn get(tree: &Tree, node: &Node, name: &str) -> Result<Option<Vec<u8>>, TreeError> {
-    let value = find(tree, node, name)?;
-    Ok(value.filter(|value| value.len() <= VALUE_MAX))
-}
-
-fn find(tree: &Tree, node: &Node, name: &str) -> Result<Option<Vec<u8>>, TreeError> {
-    Ok(match node {
-        Node::Directory { base, .. } => directory(tree, base)?
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value.into_bytes()),
-        Node::File {
-            generation,
-            presentation,
-            provenance,
-            id,
-        } => file(generation, presentation, *provenance, *id, name)?.map(String::into_bytes),
-        Node::Root
-        | Node::Info
-        | Node::InfoLatest
-        | Node::InfoHistory
-        | Node::InfoMetrics
-        | Node::InfoVersion(..)
-        | Node::InfoFile(..)
-        | Node::Link { .. }
-        | Node::Staging
-        | Node::Staged(_)
-        | Node::Status(_) => None,
-    })
-}
-
-/// The names of the attributes of a node.
-pub(super) fn list(tree: &Tree, node: &Node) -> Result<Vec<String>, TreeError> {
-    Ok(match node {
-        Node::Directory { base, .. } => directory(tree, base)?
-            .into_iter()
-            .map(|(name, _)| name.to_owned())
-            .collect(),
-        Node::File {
-            generation,
-            presentation,
-            id,
-            ..
-        } => {
-            let files = generation.files();
-            let file = files.get(*id);
-            let mut names = vec!["user.delta.path".to_owned(), "user.delta.class".to_owned()];
-            if added_in(&file.statistics.path).is_some() {
-                names.push("user.delta.version".to_owned());
+impl Tree {
+    /// The attributes of a node.
+    pub fn getattr(&self, ino: Ino) -> Result<Entry, TreeError> {
+        let node = self.node(ino)?;
+        let kind = node.kind();
+        let entry = |size, modified, entry_ttl, attr_ttl| Entry {
+            attr: Attr::new(ino, kind, size, modified),
+            entry_ttl,
+            attr_ttl,
+        };
+        Ok(match node {
+            Node::Root | Node::Info => entry(0, self.newest_time(), FOREVER, ROOT_NAMES),
+            Node::InfoLatest | Node::InfoHistory | Node::InfoMetrics
+                if self.options.reads_unopened =>
+            {
+                let (content, made) = self.told.tell(ino, || self.changing(&node))?;
+                entry(content.len() as u64, made, FOREVER, info::TOLD)
             }
-            names.push("user.delta.num_records".to_owned());
-            if file.deletion_vector.is_some() {
-                names.push("user.delta.deletion_vector".to_owned());
+            Node::InfoLatest => {
+                let size = self.latest_text()?.len() as u64;
+                entry(size, now_ms(), FOREVER, Duration::ZERO)
             }
-            for (column, _) in presentation.partition_values(&file) {
-                names.push(format!("{PARTITION}{column}"));
+            // Their size is known once they are read: like files of /proc they show none.
+            Node::InfoHistory | Node::InfoMetrics => entry(0, now_ms(), FOREVER, Duration::ZERO),
+            Node::InfoVersion(generation, version) => {
+                let (modified, lasts) = time_of(&generation, version);
+                entry(0, modified, ROOT_NAMES, lasts)
             }
-            // The list goes to the kernel as names that end in NUL.
-            names.retain(|name| name.len() <= NAME_MAX && !name.contains('\0'));
-            names
-        }
-        Node::Root
-        | Node::Info
-        | Node::InfoLatest
-        | Node::InfoHistory
-        | Node::InfoMetrics
-        | Node::InfoVersion(..)
-        | Node::InfoFile(..)
-        | Node::Link { .. }
-        | Node::Staging
-        | Node::Staged(_)
-        | Node::Status(_) => Vec::new(),
-    })
+            Node::InfoFile(generation, version, file) => {
+                let content = self.info_content(ino, &generation, version, file)?;
+                let (modified, lasts) = time_of(&generation, version);
+                entry(content.len() as u64, modified, FOREVER, lasts)
+            }
+            Node::Directory { base, path } => {
+                let is_top = path.is_empty();
+                match base {
+                    Base::Latest => {
+                        let names = if is_top { FOREVER } else { ROOT_NAMES };
+                        entry(0, self.newest_time(), names, ROOT_NAMES)
+                    }
+                    Base::Version(generation, version) => {
+                        let names = if is_top { ROOT_NAMES } else { FOREVER };
+                        let (modified, lasts) = time_of(&generation, version);
+                        entry(0, modified, names, lasts)
+                    }
+                }
+            }
+            Node::File(file) => {
+                let entry = file.entry(ino);
+                self.inodes.tell_size(ino, entry.attr.size);
+                entry
+            }
+            Node::Link { target } => entry(target.len() as u64, 0, ROOT_NAMES, FOREVER),
+            Node::Staging => self.staging_entry()?,
+            Node::Staged(staged) => self.staged_attributes(&staged)?,
+            Node::Status(transaction) => self.status_entry(ino, &transaction),
+        })
+    }
+
+    /// The commit time of the newest version; the epoch when nothing tells it.
+    fn newest_time(&self) -> TimestampMs {
+        let newest = |generation: Arc<Generation>| time_of(&generation, generation.newest()).0;
+        self.table().refresh().ok().map_or(0, newest)
+    }
 }
 
-fn directory(tree: &Tree, base: &Base) -> Result<Vec<(&'static str, String)>, TreeError> {
-    let view = tree.versions.now(base)?;
-    let generation = view.generation();
-    let mut attributes = vec![("user.delta.version", view.version().to_string())];
-    if let Some(time) = generation.timestamp(view.version())? {
-        attributes.push(("user.delta.timestamp", rfc3339(time)));
-    }
-    let missing = tree.missing.among(generation, view.snapshot().files());
-    if missing > 0 {
-        attributes.push(("user.delta.missing_files", missing.to_string()));
-    }
-    Ok(attributes)
-}
-
-fn file(
-    generation: &Generation,
-    presentation: &Presentation,
-    provenance: Option<ProvenanceView>,
-    id: FileId,
-    name: &str,
-) -> Result<Option<String>, TreeError> {
-    if name == "user.delta.num_records" {
-        let records = generation.num_records(&RoaringBitmap::from_iter([id]))?;
-        return Ok(records.get(&id).map(i64::to_string));
-    }
-    let files = generation.files();
-    let file = files.get(id);
-    Ok(match name {
-        "user.delta.path" => Some(file.path.to_owned()),
-        "user.delta.version" => added_in(&file.statistics.path).map(|version| version.to_string()),
-        "user.delta.deletion_vector" => file.deletion_vector.map(|dv| dv.unique_id.clone()),
-        "user.delta.class" => {
-            let plan = presentation.plan(&files, id, provenance);
-            drop(files);
-            Some(presentation.class(&plan).0.as_str().to_owned())
-        }
-        _ => name.strip_prefix(PARTITION).and_then(|column| {
-            let (_, value) = presentation
-                .partition_values(&file)
-                .find(|(known, _)| *known == column)?;
-            // Null has no bytes to show; the empty string is null in Delta, so it stands for it.
-            Some(value.unwrap_or_default().to_owned())
-        }),
-    })
-}
-
-/// The version whose commit file added a logical file, when it was met in a commit file.
-fn added_in(path: &str) -> Option<crate::base::Version> {
-    let name = path.strip_prefix(LOG_DIR)?.strip_prefix('/')?;
-    match LogName::parse(name)? {
-        LogName::Commit(version) => Some(version),
-        _ => None,
+/// The commit time of a version, and how long it may be believed; the epoch when nothing tells it,
+/// and when a damaged log does not tell it now.
+fn time_of(generation: &Generation, version: Version) -> (TimestampMs, Duration) {
+    match generation.timestamp(version) {
+        Ok(time) => (time.unwrap_or(0), FOREVER),
+        Err(_) => (0, Duration::ZERO),
     }
 }

@@ -1,22 +1,20 @@
-//! The generated files of `@info`.
+//! The generated files of `@info`: what they say, and what of that is kept.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use roaring::RoaringBitmap;
 use serde_json::{Map, Value};
 
-use super::nodes::InfoFile;
-use super::{Ino, TreeError};
+use super::metrics::{Gauges, metrics};
+use super::node::{InfoFile, Node};
+use super::{Ino, Tree, TreeError};
 use crate::base::Version;
 use crate::base::clock::{TimestampMs, now_ms};
-use crate::snapshot::{FileId, Generation};
+use crate::snapshot::Generation;
 use crate::view::{VersionView, report};
 
 /// Contents larger than this are made again each time rather than kept.
@@ -96,8 +94,56 @@ impl Told {
     }
 }
 
+impl Tree {
+    /// What `@info/latest` says.
+    pub(super) fn latest_text(&self) -> Result<String, TreeError> {
+        Ok(format!("{}\n", self.table().refresh()?.newest()))
+    }
+
+    /// The content of a node that changes.
+    pub(super) fn changing(&self, node: &Node) -> Result<Arc<[u8]>, TreeError> {
+        let content = match node {
+            Node::InfoLatest => self.latest_text()?.into_bytes(),
+            Node::InfoHistory => history(&*self.table().refresh()?),
+            _ => self.metrics(),
+        };
+        Ok(content.into())
+    }
+
+    /// The content of a file of `@info/vN/`.
+    pub(super) fn info_content(
+        &self,
+        ino: Ino,
+        generation: &Arc<Generation>,
+        version: Version,
+        file: InfoFile,
+    ) -> Result<Arc<[u8]>, TreeError> {
+        self.info.get_or_make(ino, || {
+            version_file(generation, version, file, || {
+                self.versions.of(generation, version)
+            })
+        })
+    }
+
+    fn metrics(&self) -> Vec<u8> {
+        let current = self.table().current();
+        metrics(
+            &self.counters,
+            &Gauges {
+                inodes: self.inodes.len(),
+                file_handles: self.open_files.lock().len(),
+                directory_handles: self.open_directories.lock().len(),
+                latest_version: current.newest(),
+                known_files: current.files().len(),
+                clones: self.options.view.clones.kept(),
+                clones_made: self.options.view.clones.made(),
+            },
+        )
+    }
+}
+
 /// What `@info/vN/FILE` says. `view` is asked for only where names are needed.
-pub(super) fn version_file(
+fn version_file(
     generation: &Generation,
     version: Version,
     file: InfoFile,
@@ -136,7 +182,7 @@ pub(super) fn version_file(
 }
 
 /// `@info/history.jsonl`: every version that has a commit file, newest first.
-pub(super) fn history(generation: &Generation) -> Vec<u8> {
+fn history(generation: &Generation) -> Vec<u8> {
     let listing = generation.listing();
     let mut content = Vec::new();
     for version in listing.commits().iter().rev() {
@@ -156,147 +202,4 @@ fn pretty(value: &Value) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');
     text
-}
-
-/// What the tree counts about itself.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub lookups: AtomicU64,
-    pub opens: AtomicU64,
-    pub open_errors: AtomicU64,
-    pub reads: AtomicU64,
-    pub read_bytes: AtomicU64,
-    pub listings: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn add(counter: &AtomicU64, count: u64) {
-        counter.fetch_add(count, Ordering::Relaxed);
-    }
-}
-
-/// The gauges beside the counters.
-pub(super) struct Gauges {
-    pub inodes: usize,
-    pub file_handles: usize,
-    pub directory_handles: usize,
-    pub latest_version: Version,
-    pub known_files: usize,
-    pub clones: usize,
-    pub clones_made: u64,
-}
-
-/// `@info/metrics`, in the Prometheus text format.
-pub(super) fn metrics(counters: &Counters, gauges: &Gauges) -> Vec<u8> {
-    let mut text = String::new();
-    let mut row = |name: &str, kind: &str, help: &str, value: u64| {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "# HELP deltafs_{name} {help}\n# TYPE deltafs_{name} {kind}\ndeltafs_{name} {value}\n"
-        );
-    };
-    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    row(
-        "inodes",
-        "gauge",
-        "Inodes the kernel remembers.",
-        gauges.inodes as u64,
-    );
-    row(
-        "file_handles",
-        "gauge",
-        "Open files.",
-        gauges.file_handles as u64,
-    );
-    row(
-        "dir_handles",
-        "gauge",
-        "Open directories.",
-        gauges.directory_handles as u64,
-    );
-    row(
-        "latest_version",
-        "gauge",
-        "Newest version seen.",
-        gauges.latest_version,
-    );
-    row(
-        "known_files",
-        "gauge",
-        "Logical files in memory.",
-        gauges.known_files as u64,
-    );
-    row(
-        "lookups_total",
-        "counter",
-        "Look-ups of names.",
-        count(&counters.lookups),
-    );
-    row(
-        "opens_total",
-        "counter",
-        "Files opened.",
-        count(&counters.opens),
-    );
-    row(
-        "open_errors_total",
-        "counter",
-        "Files that could not be opened.",
-        count(&counters.open_errors),
-    );
-    row(
-        "reads_total",
-        "counter",
-        "Reads that reached the daemon.",
-        count(&counters.reads),
-    );
-    row(
-        "read_bytes_total",
-        "counter",
-        "Bytes of those reads.",
-        count(&counters.read_bytes),
-    );
-    row(
-        "clones",
-        "gauge",
-        "Clones of data files kept for the kernel to read.",
-        gauges.clones as u64,
-    );
-    row(
-        "clones_made_total",
-        "counter",
-        "Clones made of data files.",
-        gauges.clones_made,
-    );
-    row(
-        "listings_total",
-        "counter",
-        "Directories opened.",
-        count(&counters.listings),
-    );
-    text.into_bytes()
-}
-
-/// Live files of which somebody found that they are gone, by generation.
-#[derive(Debug, Default)]
-pub(super) struct Missing(Mutex<HashMap<u64, RoaringBitmap>>);
-
-impl Missing {
-    /// Takes note; `false` when it was known already.
-    pub(super) fn note(&self, generation: &Generation, id: FileId) -> bool {
-        self.0
-            .lock()
-            .entry(generation.number())
-            .or_default()
-            .insert(id)
-    }
-
-    /// How many of `ids` are known to be gone.
-    pub(super) fn among(&self, generation: &Generation, ids: &RoaringBitmap) -> u64 {
-        let missing = self.0.lock();
-        missing
-            .get(&generation.number())
-            .map_or(0, |missing| missing.intersection_len(ids))
-    }
 }

@@ -3,18 +3,18 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use super::info::Counters;
-use super::listing::join;
-use super::nodes::{
+use super::file_node::FileNode;
+use super::metrics::Counters;
+use super::node::{
     Base, INFO_HISTORY_INO, INFO_INO, INFO_LATEST_INO, INFO_METRICS_INO, InfoFile, LATEST_INO,
-    Node, STAGING_INO, directory_ino, file_ino, info_ino, link_ino,
+    Node, STAGING_INO, directory_ino, file_ino, info_ino, join, link_ino,
 };
-use super::{Entry, Ino, PresentedName, Tree, TreeError, names};
+use super::{Entry, Ino, Tree, TreeError, names};
 use crate::base::Version;
 use crate::base::clock::now_ms;
 use crate::log::LogError;
-use crate::snapshot::{FileId, Generation, ProvenanceView, SnapshotError};
-use crate::view::{Presentation, VersionView};
+use crate::snapshot::{Generation, SnapshotError};
+use crate::view::VersionView;
 
 impl Tree {
     /// Finds `name` in the directory `parent`. Counts as one look-up of the inode it returns.
@@ -41,7 +41,7 @@ impl Tree {
             | Node::InfoHistory
             | Node::InfoMetrics
             | Node::InfoFile(..)
-            | Node::File { .. }
+            | Node::File(_)
             | Node::Link { .. }
             | Node::Staging
             | Node::Staged(_)
@@ -169,8 +169,8 @@ impl Tree {
         // "Names listed under @latest keep opening after the table moves on", also when the newest
         // version cannot be read; and so do the directories on the way to them.
         if matches!(base, Base::Latest) {
-            if let Some(entry) = self.find_listed(path, name) {
-                return Ok(entry);
+            if let Some(file) = self.versions.listed(path, name) {
+                return Ok(self.remember_file(file, &join(path, name)));
             }
             // Tools look for hidden files of many names.
             let may_be_old = name.ends_with(".parquet") || !name.starts_with(['_', '.']);
@@ -206,60 +206,26 @@ impl Tree {
         Ok(self.find_file(view, path, name))
     }
 
-    /// A file that `@latest` has listed in the directory `path`.
-    fn find_listed(&self, path: &str, name: &str) -> Option<Entry> {
-        let (generation, presentation, provenance, id) = self.versions.listed(path, name)?;
-        Some(self.remember_file(
-            &generation,
-            &presentation,
-            provenance,
-            id,
-            &join(path, name),
-        ))
-    }
-
+    /// A file of `view`.
     fn find_file(&self, view: &VersionView, path: &str, name: &str) -> Option<Entry> {
-        let generation = view.generation();
-        let id = view.find(&generation.files(), path, name)?;
-        let presentation = view.presentation();
-        Some(self.remember_file(
-            generation,
-            presentation,
-            view.provenance(),
-            id,
-            &join(path, name),
-        ))
+        let id = view.find(&view.generation().files(), path, name)?;
+        Some(self.remember_file(FileNode::of(view, id), &join(path, name)))
     }
 
-    fn remember_file(
-        &self,
-        generation: &Arc<Generation>,
-        presentation: &Arc<Presentation>,
-        provenance: Option<ProvenanceView>,
-        id: FileId,
-        path: &str,
-    ) -> Entry {
-        let ino = file_ino(generation, path);
-        let presented = PresentedName {
-            generation,
-            presentation,
-            provenance,
-        };
-        let entry = presented.entry(ino, id);
-        self.nodes
-            .remember_file(ino, entry.attr.size, || Node::File {
-                generation: generation.clone(),
-                presentation: presentation.clone(),
-                provenance,
-                id,
-            });
+    /// [`Tree::remember`] for a file at `path` below the version directory.
+    fn remember_file(&self, file: FileNode, path: &str) -> Entry {
+        let ino = file_ino(&file.generation, path);
+        let entry = file.entry(ino);
+        self.inodes
+            .remember_file(ino, entry.attr.size, || Node::File(file));
         entry
     }
 
     /// Tells of an inode that is about to be handed to the kernel, and counts that.
     fn remember(&self, ino: Ino, node: impl FnOnce() -> Node) -> Result<Entry, TreeError> {
-        self.nodes.remember(ino, node);
-        self.getattr(ino).inspect_err(|_| self.nodes.forget(ino, 1))
+        self.inodes.remember(ino, node);
+        self.getattr(ino)
+            .inspect_err(|_| self.inodes.forget(ino, 1))
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::nodes::{Node, STAGING_INO};
+use super::node::{Node, STAGING_INO};
 use super::{Attr, Entry, Ino, NodeKind, Tree, TreeError};
 use crate::base::clock::now_ms;
 use crate::staging::{Staging, Transaction};
@@ -195,7 +195,7 @@ impl Tree {
         if parent.is_status(name) {
             let ino = status_ino(parent.identity.1);
             let transaction = parent.transaction.clone();
-            self.nodes
+            self.inodes
                 .remember(ino, || Node::Status(transaction.clone()));
             return Ok(self.status_entry(ino, &transaction));
         }
@@ -207,11 +207,11 @@ impl Tree {
     fn remember_staged(&self, staged: Staged, stat: &Stat) -> Result<Entry, TreeError> {
         let ino = staged.ino();
         let identity = staged.identity;
-        self.nodes.remember(ino, || Node::Staged(Arc::new(staged)));
-        match self.nodes.get(ino) {
+        self.inodes.remember(ino, || Node::Staged(Arc::new(staged)));
+        match self.inodes.get(ino) {
             Some(Node::Staged(known)) if known.identity == identity => Ok(staged_entry(ino, stat)),
             _ => {
-                self.nodes.forget(ino, 1);
+                self.inodes.forget(ino, 1);
                 Err(TreeError::SameNumber(ino))
             }
         }
@@ -248,6 +248,7 @@ fn staged_entry(ino: Ino, stat: &Stat) -> Entry {
             ino,
             kind,
             size: stat.size,
+            occupied: stat.size,
             modified: ms,
             permissions: stat.permissions,
             links: stat.links,

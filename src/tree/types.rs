@@ -33,6 +33,8 @@ pub struct Attr {
     pub kind: NodeKind,
     /// Size in bytes.
     pub size: u64,
+    /// How many of these bytes take room on a disk, about: a presented file may have gaps of zeros.
+    pub occupied: u64,
     /// Modification time, milliseconds since the epoch; stands for the other times too.
     pub modified: TimestampMs,
     /// Permission bits.
@@ -51,6 +53,7 @@ impl Attr {
             ino,
             kind,
             size,
+            occupied: size,
             modified,
             permissions: match kind {
                 NodeKind::Directory => 0o555,

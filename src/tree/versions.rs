@@ -8,7 +8,8 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::TreeError;
-use super::nodes::Base;
+use super::file_node::FileNode;
+use super::node::Base;
 use crate::base::Version;
 use crate::snapshot::{FileId, Generation, ProvenanceView, Table};
 use crate::view::{Presentation, VersionView, ViewOptions};
@@ -43,14 +44,7 @@ struct Listed {
     provenance: Option<(ProvenanceView, FileId)>,
 }
 
-/// A file, and how it is presented.
-pub(super) type FoundFile = (
-    Arc<Generation>,
-    Arc<Presentation>,
-    Option<ProvenanceView>,
-    FileId,
-);
-
+/// The version views of a table.
 pub(super) struct Versions {
     table: Arc<Table>,
     options: ViewOptions,
@@ -175,8 +169,8 @@ impl Versions {
     }
 
     /// The file that `@latest` has listed as `name` in the directory `path`, however many versions
-    /// ago that was, and how it is presented.
-    pub(super) fn listed(&self, path: &str, name: &str) -> Option<FoundFile> {
+    /// ago that was.
+    pub(super) fn listed(&self, path: &str, name: &str) -> Option<FileNode> {
         let generation = self.table.current();
         let listed: Vec<Listed> = self.listed.lock().iter().rev().cloned().collect();
         listed
@@ -187,8 +181,12 @@ impl Versions {
                 let presentation = &listed.presentation;
                 let id = presentation.find_any(&files, listed.provenance, path, name)?;
                 drop(files);
-                let provenance = listed.provenance.map(|(provenance, _)| provenance);
-                Some((generation.clone(), listed.presentation, provenance, id))
+                Some(FileNode {
+                    generation: generation.clone(),
+                    presentation: listed.presentation,
+                    provenance: listed.provenance.map(|(provenance, _)| provenance),
+                    id,
+                })
             })
     }
 

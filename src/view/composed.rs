@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::parquet::Extent;
 use crate::storage::cache::CacheFile;
 use crate::storage::clones::{CloneParts, Piece};
+use crate::storage::posix::Seek;
 use crate::storage::{ObjectReader, StorageError};
 
 /// What was made for a presented file.
@@ -50,6 +51,9 @@ impl Made {
         }
     }
 }
+
+/// The smallest run of zeros that is told of as a hole, bytes: smaller ones are not worth a question.
+const HOLE: u64 = 64 << 10;
 
 /// The bytes that an extent takes beside what was made: its kind, and two numbers.
 const EXTENT: usize = 17;
@@ -141,30 +145,56 @@ impl Composition {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// It as a file that begins with the original one; `None` where it does not.
+    /// It as a file that begins as the original one does; `None` where original bytes have moved, or
+    /// stand behind others.
     pub(super) fn as_clone<'a>(&'a self, original: &'a dyn ObjectReader) -> Option<CloneParts<'a>> {
-        let (first, rest) = self.extents.split_first()?;
-        let Extent::Original { start: 0, length } = *first else {
-            return None;
+        let mut parts = CloneParts {
+            original,
+            prefix: 0,
+            holes: Vec::new(),
+            pieces: Vec::new(),
+            size: self.size(),
         };
-        let mut pieces = Vec::new();
-        let mut at = length;
-        for extent in rest {
+        let mut at = 0;
+        for extent in &self.extents {
             match *extent {
-                Extent::Original { .. } => return None,
+                Extent::Original { start, length } => {
+                    if start != at || !parts.pieces.is_empty() {
+                        return None;
+                    }
+                    if parts.prefix < at {
+                        parts.holes.push(parts.prefix..at);
+                    }
+                    parts.prefix = at + length;
+                }
                 Extent::Made { start, length } => {
-                    pieces.push((at, self.made.piece(start, length)?))
+                    parts.pieces.push((at, self.made.piece(start, length)?));
                 }
                 Extent::Zeros(_) => {}
             }
             at += extent.len();
         }
-        Some(CloneParts {
-            original,
-            prefix: length,
-            pieces,
-            size: self.size(),
-        })
+        Some(parts)
+    }
+
+    /// Where the next data or hole at or behind `offset` begins, as `lseek` finds them: the end counts
+    /// as a hole, and there is none behind it.
+    pub(super) fn seek(&self, what: Seek, offset: u64) -> Option<u64> {
+        let is_hole = |extent: &Extent| matches!(extent, Extent::Zeros(length) if *length >= HOLE);
+        let wanted = matches!(what, Seek::Hole);
+        let mut at = self.ends.partition_point(|end| *end <= offset);
+        if at == self.extents.len() {
+            return None;
+        }
+        let mut found = offset;
+        while let Some(extent) = self.extents.get(at) {
+            if is_hole(extent) == wanted {
+                return Some(found);
+            }
+            found = self.ends[at];
+            at += 1;
+        }
+        wanted.then_some(found)
     }
 
     /// The memory it takes, in bytes.

@@ -1,6 +1,6 @@
 //! What cannot be presented, and arguments that name no way to present.
 
-use super::identity::Mismatch;
+use super::Mismatch;
 use crate::log::deletion_vector::DeletionVectorError;
 use crate::parquet::ParquetError;
 use crate::storage::StorageError;

@@ -22,7 +22,8 @@
 //! - A map is a MAP group whose keys are required. Names inside lists and maps do not matter.
 //! - `variant` is the group of `value` and `metadata` that PROTOCOL.md, "Variant data in Parquet",
 //!   describes, in any order; a shredded variant is not.
-//! - `void` columns are absent.
+//! - `void` columns are absent, and so are those of types that are made of nothing else.
+//! - Types of other engines are what they are stored as ([`ForeignType`](crate::schema::ForeignType)).
 //! - Metadata by which some readers see other columns, types or values than the Parquet schema
 //!   describes ([`Footer::misleading_hint`]) makes a file no identity.
 //! - A required column in the file is right for a nullable one of the table, and an optional one
@@ -39,46 +40,10 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-use crate::parquet::{Footer, Node};
-use crate::schema::{DataType, MappingMode, PrimitiveType, StructField, StructType};
-
-use super::Layout;
+use super::{Layout, Mismatch, PresentedSchema};
+use crate::parquet::Footer;
+use crate::schema::StructField;
 use types::Comparison;
-
-/// What a version shows of its files.
-#[derive(Debug, Clone, Copy)]
-pub struct TableShape<'a> {
-    /// The schema of the version.
-    pub schema: &'a StructType,
-    /// The partition columns of the version.
-    pub partition_columns: &'a [String],
-    /// How columns are found in data files.
-    pub mapping: MappingMode,
-    /// Where partition values stand.
-    pub layout: Layout,
-}
-
-/// The first thing in which a file is not what the table shows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: the file has {found}, the table {expected}", self.place())]
-pub struct Mismatch {
-    /// The column by its path, as in the schema; empty where it concerns the whole file.
-    pub column: String,
-    /// What the file has.
-    pub found: String,
-    /// What the table has.
-    pub expected: String,
-}
-
-impl Mismatch {
-    fn place(&self) -> String {
-        if self.column.is_empty() {
-            "all columns".to_owned()
-        } else {
-            format!("column {}", self.column)
-        }
-    }
-}
 
 /// `Ok` only where readers of the original bytes see exactly what the table shows; see the module.
 ///
@@ -93,23 +58,17 @@ impl Mismatch {
 /// Mapping").
 pub fn compare(
     footer: &Footer,
-    shape: &TableShape<'_>,
+    schema: &PresentedSchema<'_>,
     partition_values: &[Option<&str>],
 ) -> Result<(), Mismatch> {
-    let hidden = match shape.layout {
-        Layout::Flat => &[],
-        Layout::Hive => shape.partition_columns,
-    };
     let comparison = Comparison {
-        mapping: shape.mapping,
+        mapping: schema.mapping,
     };
-    let shown: Vec<&StructField> = shown_fields(shape.schema)
-        .filter(|field| !hidden.contains(&field.name))
-        .collect();
+    let shown: Vec<&StructField> = schema.columns().collect();
     comparison.fields(&shown, footer.columns(), "")?;
 
-    if shape.layout == Layout::Flat {
-        for (index, column) in shape.partition_columns.iter().enumerate() {
+    if schema.layout == Layout::Flat {
+        for (index, column) in schema.partition_columns.iter().enumerate() {
             let value = partition_values.get(index).copied().flatten();
             let field = shown
                 .iter()
@@ -130,23 +89,5 @@ pub fn compare(
             ),
             expected: "columns of its own types".to_owned(),
         }),
-    }
-}
-
-/// The fields that data files have: all but those of type void (PROTOCOL.md, "Primitive Types").
-pub(super) fn shown_fields(schema: &StructType) -> impl Iterator<Item = &StructField> {
-    let void = DataType::Primitive(PrimitiveType::Void);
-    schema
-        .fields
-        .iter()
-        .filter(move |field| field.data_type != void)
-}
-
-/// A mismatch at one node of the file.
-pub(super) fn mismatch(column: &str, node: &Node, expected: impl ToString) -> Mismatch {
-    Mismatch {
-        column: column.to_owned(),
-        found: node.to_string(),
-        expected: expected.to_string(),
     }
 }

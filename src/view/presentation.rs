@@ -1,6 +1,7 @@
 //! How the files of one schema are presented: their names, and the bytes behind them.
 
-use std::collections::HashMap;
+mod find;
+
 use std::fs::File;
 use std::sync::Arc;
 
@@ -10,39 +11,10 @@ use super::content::Contents;
 use super::error::ViewError;
 use super::hive::HiveDirs;
 use super::presented::PresentedFile;
-use super::{Layout, View, ViewOptions, name};
-use crate::base::clock::TimestampMs;
-use crate::log::actions::DeletionVectorDescriptor;
+use super::{Class, Layout, OpenPlan, View, ViewOptions, name};
 use crate::snapshot::{FileId, FileRef, FileTable, ProvenanceView, Snapshot, TableShape};
 use crate::storage::TableRoots;
-
-/// What kind of work makes the bytes of a presented file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// The data file's own bytes, whatever the table is: `--view raw`.
-    Raw,
-    /// The data file's own bytes, which are the logical ones.
-    Identity,
-    /// The data file's own column chunks, with others and a footer that were made.
-    Composed,
-    /// As composed, and some column chunks are encoded anew.
-    Rewritten,
-    /// Not presentable in this release.
-    Unsupported,
-}
-
-impl Class {
-    /// The word for extended attributes and listings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Class::Raw => "raw",
-            Class::Identity => "identity",
-            Class::Composed => "composed",
-            Class::Rewritten => "rewritten",
-            Class::Unsupported => "unsupported",
-        }
-    }
-}
+use find::HashedNames;
 
 /// Presents the files of all versions that share a schema. Two versions whose schemas have the same
 /// fingerprint present the same logical file by the same name with the same bytes: what is found out
@@ -57,15 +29,6 @@ pub struct Presentation {
     /// that are to stand in them, and without renamed columns.
     may_be_original: bool,
     names: Mutex<HashedNames>,
-}
-
-/// Files by the hash in their names. Made when such a name is first looked up, and kept up with the
-/// file table from then on.
-#[derive(Default)]
-struct HashedNames {
-    /// How many files of the table have been named.
-    named: u32,
-    by_hash: HashMap<u64, FileId>,
 }
 
 impl Presentation {
@@ -87,12 +50,13 @@ impl Presentation {
             view,
             layout,
             hive,
-            may_be_original: match (view, snapshot.readable()) {
-                (View::Logical, Ok(shape)) => {
+            may_be_original: match view {
+                View::Raw => true,
+                View::Logical => {
+                    let shape = shape_of(&snapshot);
                     snapshot.metadata().partition_columns.is_empty()
                         && !shape.schema.is_renamed(shape.mapping)
                 }
-                _ => true,
             },
             contents: Contents::new(roots, options.clone(), snapshot.clone()),
             snapshot,
@@ -103,14 +67,18 @@ impl Presentation {
     /// Whether `snapshot` is presented by this.
     pub(super) fn presents(&self, snapshot: &Snapshot) -> bool {
         self.snapshot.same_definition(snapshot)
-            || match (self.shape(), snapshot.readable()) {
-                (Some(own), Ok(other)) => own.fingerprint == other.fingerprint,
-                _ => false,
-            }
+            || snapshot
+                .readable()
+                .is_ok_and(|other| other.fingerprint == self.fingerprint())
     }
 
-    fn shape(&self) -> Option<&TableShape> {
-        self.snapshot.readable().ok()
+    fn shape(&self) -> &TableShape {
+        shape_of(&self.snapshot)
+    }
+
+    /// Which schema this presents.
+    fn fingerprint(&self) -> u64 {
+        self.shape().fingerprint
     }
 
     /// Whether names depend on where files came from.
@@ -132,10 +100,9 @@ impl Presentation {
             .iter()
             .map(move |column| {
                 let physical = shape
-                    .and_then(|shape| {
-                        Some(shape.schema.field(column)?.name_in_files(shape.mapping))
-                    })
-                    .unwrap_or(column);
+                    .schema
+                    .field(column)
+                    .map_or(column.as_str(), |field| field.name_in_files(shape.mapping));
                 let value = values
                     .iter()
                     .find(|(name, _)| **name == *physical)
@@ -171,153 +138,16 @@ impl Presentation {
             out.push_str(path.rsplit('/').next().unwrap_or(path));
             return;
         }
-        let fingerprint = self.shape().map_or(0, |shape| shape.fingerprint);
-        if provenance.and_then(|provenance| provenance.added_under(file)) == Some(fingerprint)
-            && let Some(own) = self.own_name(file)
-        {
-            out.push_str(own);
-            return;
+        match self.kept_name(file, provenance) {
+            Some(own) => out.push_str(own),
+            None => self.hashed_name(file, out),
         }
-        self.hashed_name(file, out);
     }
 
     /// Appends the name that a file has where it cannot have its own.
     pub(super) fn hashed_name(&self, file: &FileRef<'_>, out: &mut String) {
-        let fingerprint = self.shape().map_or(0, |shape| shape.fingerprint);
         let dv = file.deletion_vector.map(|dv| dv.unique_id.as_str());
-        name::presented_name(file.path, dv, fingerprint, self.layout, out);
-    }
-
-    /// The logical files, of any version, whose hashed name is `wanted`: one, unless a file was
-    /// added again with another size or other partition values.
-    pub(super) fn with_hashed_name(&self, files: &FileTable, wanted: &str) -> Vec<FileId> {
-        let Some((stem, hash)) = name::parse_presented(wanted) else {
-            return Vec::new();
-        };
-        // Nearly always the file lies in the table root and is called like the stem: then the index
-        // of all names is not needed.
-        let mut text = String::new();
-        let direct: Vec<FileId> = files
-            .with_path(&format!("{stem}.parquet"), false)
-            .filter(|id| {
-                text.clear();
-                self.hashed_name(&files.get(*id), &mut text);
-                text == wanted
-            })
-            .collect();
-        if !direct.is_empty() {
-            return direct;
-        }
-        let mut names = self.names.lock();
-        while (names.named as usize) < files.len() {
-            let id = names.named;
-            text.clear();
-            self.hashed_name(&files.get(id), &mut text);
-            if let Some((_, hash)) = name::parse_presented(&text) {
-                names.by_hash.insert(hash, id);
-            }
-            names.named += 1;
-        }
-        let Some(id) = names.by_hash.get(&hash).copied() else {
-            return Vec::new();
-        };
-        drop(names);
-        let file = files.get(id);
-        text.clear();
-        self.hashed_name(&file, &mut text);
-        if text != wanted {
-            return Vec::new();
-        }
-        let dv = file.deletion_vector.map(|dv| dv.unique_id.as_str());
-        files
-            .with_path(file.path, file.absolute)
-            .filter(|id| {
-                let other = files.get(*id).deletion_vector;
-                other.map(|other| other.unique_id.as_str()) == dv
-            })
-            .collect()
-    }
-
-    /// The logical file, of those that `among` takes, that is called `wanted` in the directory
-    /// `directory` (`""` for the version directory itself), except by its path in the raw view.
-    pub(super) fn find(
-        &self,
-        files: &FileTable,
-        provenance: Option<ProvenanceView>,
-        directory: &str,
-        wanted: &str,
-        among: &dyn Fn(FileId) -> bool,
-    ) -> Option<FileId> {
-        if let Some(id) = self.find_hashed(files, directory, wanted, among) {
-            return Some(id);
-        }
-        // Where the log does not reach back far enough to tell under which schema a file was added,
-        // its own name means nothing, even if an earlier mount has listed it: that the file's bytes
-        // are what this schema shows does not prove that they are what that one showed.
-        let id = self.find_own(files, wanted, among)?;
-        let shape = provenance?.added_under(&files.get(id))?;
-        (self.shape()?.fingerprint == shape).then_some(id)
-    }
-
-    fn find_hashed(
-        &self,
-        files: &FileTable,
-        directory: &str,
-        wanted: &str,
-        among: &dyn Fn(FileId) -> bool,
-    ) -> Option<FileId> {
-        let found = self.with_hashed_name(files, wanted).into_iter();
-        found.filter(|id| among(*id)).find(|id| {
-            let mut path = String::new();
-            self.directory(&files.get(*id), &mut path).is_ok() && path == directory
-        })
-    }
-
-    /// The logical file whose own name is `wanted`, where it could stand in a version directory.
-    fn find_own(
-        &self,
-        files: &FileTable,
-        wanted: &str,
-        among: &dyn Fn(FileId) -> bool,
-    ) -> Option<FileId> {
-        if !self.is_flat() {
-            return None;
-        }
-        files
-            .with_path(wanted, false)
-            .filter(|id| among(*id))
-            .find(|id| self.own_name(&files.get(*id)).is_some())
-    }
-
-    /// The logical file, live in some version or not, that is called `wanted` in the directory
-    /// `directory` wherever it is presented by this. `provenance` is that of the files numbered
-    /// below.
-    pub fn find_any(
-        &self,
-        files: &FileTable,
-        provenance: Option<(ProvenanceView, FileId)>,
-        directory: &str,
-        wanted: &str,
-    ) -> Option<FileId> {
-        if self.is_raw() {
-            let path = match directory {
-                "" => wanted.to_owned(),
-                _ => format!("{directory}/{wanted}"),
-            };
-            let at_path = files
-                .with_path(&path, false)
-                .find(|id| raw_path(&files.get(*id)).is_some());
-            if at_path.is_some() {
-                return at_path;
-            }
-        }
-        if let Some(id) = self.find_hashed(files, directory, wanted, &|_| true) {
-            return Some(id);
-        }
-        let (provenance, known) = provenance?;
-        let id = self.find_own(files, wanted, &|id| id < known)?;
-        let shape = provenance.added_under(&files.get(id))?;
-        (self.shape()?.fingerprint == shape).then_some(id)
+        name::presented_name(file.path, dv, self.fingerprint(), self.layout, out);
     }
 
     /// Whether files are shown under their own paths.
@@ -332,7 +162,7 @@ impl Presentation {
 
     /// The name of the data file itself, where it could stand in the version directory: where the
     /// log does not tell already that other bytes are shown than those of the file.
-    pub(super) fn own_name<'a>(&self, file: &FileRef<'a>) -> Option<&'a str> {
+    fn own_name<'a>(&self, file: &FileRef<'a>) -> Option<&'a str> {
         (self.may_be_original
             && !file.absolute
             && self.layout == Layout::Flat
@@ -341,12 +171,14 @@ impl Presentation {
         .flatten()
     }
 
-    /// Whether a file is called by its own name, which promises its own bytes.
-    fn promises_own_bytes(&self, file: &FileRef<'_>, provenance: Option<ProvenanceView>) -> bool {
-        let fingerprint = self.shape().map_or(0, |shape| shape.fingerprint);
-        self.view == View::Logical
-            && provenance.and_then(|provenance| provenance.added_under(file)) == Some(fingerprint)
-            && self.own_name(file).is_some()
+    /// The name of the data file itself, where that is what it is called: it promises its own bytes.
+    fn kept_name<'a>(
+        &self,
+        file: &FileRef<'a>,
+        provenance: Option<ProvenanceView>,
+    ) -> Option<&'a str> {
+        let shape = provenance?.added_under(file)?;
+        (shape == self.fingerprint()).then(|| self.own_name(file))?
     }
 
     /// What has to be opened for a presented file.
@@ -368,15 +200,15 @@ impl Presentation {
                 .partition_values(&file)
                 .map(|(_, value)| value.map(str::to_owned))
                 .collect(),
-            promised: self.promises_own_bytes(&file, provenance),
+            promised: self.kept_name(&file, provenance).is_some(),
         }
     }
 
     /// The size of a presented file, where it is known without looking at the file.
     ///
-    /// A file under its own name is taken to be as long as the log says once thousands were looked
-    /// at, and all of them kept the promise that their bytes are their own. [`PresentedFile::size`]
-    /// has the last word.
+    /// A file under its own name may be taken to be as long as the log says, if enough others kept
+    /// the promise that their bytes are their own and none broke it. [`PresentedFile::size`] has the
+    /// last word.
     pub fn known_size(
         &self,
         file: &FileRef<'_>,
@@ -388,8 +220,8 @@ impl Presentation {
         if let Some(size) = self.contents.known_size(file.id) {
             return Some(size);
         }
-        let believed = self.contents.promises_are_believed();
-        (believed && self.promises_own_bytes(file, provenance)).then_some(file.size)
+        let believed = self.contents.believes(file.modified);
+        (believed && self.kept_name(file, provenance).is_some()).then_some(file.size)
     }
 
     /// The sizes of presented files, in the order of `plans`, looking at the files where it has to
@@ -419,20 +251,10 @@ impl Presentation {
     }
 }
 
-/// What has to be opened for a presented file.
-#[derive(Debug)]
-pub struct OpenPlan {
-    pub(super) id: FileId,
-    pub(super) location: crate::storage::Location,
-    pub(super) path: String,
-    /// `add.size`.
-    pub(super) size: u64,
-    /// `add.modificationTime`.
-    pub(super) modified: TimestampMs,
-    pub(super) deletion_vector: Option<DeletionVectorDescriptor>,
-    pub(super) partition_values: Vec<Option<String>>,
-    /// Whether the file's name promises its own bytes.
-    pub(super) promised: bool,
+fn shape_of(snapshot: &Snapshot) -> &TableShape {
+    snapshot
+        .readable()
+        .expect("only readable versions are presented")
 }
 
 /// The path of a file in the raw view: its own. `None` where that is no path that can be shown, or

@@ -8,6 +8,7 @@ use super::composed::Composition;
 use super::error::ViewError;
 use super::rewritten::Rewrite;
 use crate::storage::ObjectReader;
+use crate::storage::posix::Seek;
 
 /// How a presented file comes from its data file.
 #[derive(Clone)]
@@ -93,6 +94,23 @@ impl PresentedFile {
                 rewrite.read_at(&*self.original, &self.rewritten, buffer, offset)
             }
         }
+    }
+
+    /// Where the next data or hole at or behind `offset` begins; `None` when there is none. The end
+    /// counts as a hole. What is rewritten is made for that.
+    pub fn seek(&self, what: Seek, offset: u64) -> Result<Option<u64>, ViewError> {
+        let composition = match &self.content {
+            Content::Original => {
+                let size = self.size();
+                return Ok((offset < size).then_some(match what {
+                    Seek::Data => offset,
+                    Seek::Hole => size,
+                }));
+            }
+            Content::Composed(composition) => composition,
+            Content::Rewritten(rewrite) => rewrite.made(&*self.original, &self.rewritten)?,
+        };
+        Ok(composition.seek(what, offset))
     }
 
     /// Whether a read of these bytes has to make them first, which may take seconds.

@@ -47,7 +47,7 @@ impl From<Arc<SnapshotError>> for VersionError {
     }
 }
 
-/// See the module.
+/// The live files of one version under the names that they have in a mount, and where each stands.
 pub struct VersionView {
     generation: Arc<Generation>,
     snapshot: Arc<Snapshot>,
@@ -200,31 +200,16 @@ impl VersionView {
         self.name(file, out);
     }
 
-    /// The live file that is called `name` in the directory `directory` (`""` for the version
+    /// The live file that is called `wanted` in the directory `directory` (`""` for the version
     /// directory itself).
     pub fn find(&self, files: &FileTable, directory: &str, wanted: &str) -> Option<FileId> {
-        if self.presentation.is_raw()
-            && let Some(id) = self.find_raw(files, directory, wanted)
-        {
-            return Some(id);
-        }
         let live = |id| self.files().contains(id);
+        let in_place = |id| live(id) && !self.is_shadowed(&files.get(id));
         self.presentation
-            .find(files, self.provenance, directory, wanted, &live)
-    }
-
-    fn find_raw(&self, files: &FileTable, directory: &str, wanted: &str) -> Option<FileId> {
-        let path = if directory.is_empty() {
-            wanted.to_owned()
-        } else {
-            format!("{directory}/{wanted}")
-        };
-        files
-            .with_path(&path, false)
-            .filter(|id| self.snapshot.files().contains(*id))
-            .find(|id| {
-                let file = files.get(*id);
-                raw_path(&file).is_some() && !self.is_shadowed(&file)
+            .find_raw(files, directory, wanted, &in_place)
+            .or_else(|| {
+                self.presentation
+                    .find(files, self.provenance, directory, wanted, &live)
             })
     }
 }

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, ArrayRef, AsArray, Date32Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema};
+use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 
 use deltafs::tree::{NodeKind, Tree};
 
 use crate::support::{
-    TableBuilder, batch, field, inline_vector, ints, list_all, longs, metadata, protocol, strings,
-    table_features, tree_read,
+    TableBuilder, add, batch, field, inline_vector, ints, list_all, longs, metadata, protocol,
+    resolve, strings, table_features, tree_read,
 };
 use crate::{ID, errno_of, hive};
 
@@ -186,6 +189,28 @@ fn with_field_ids(batch: &RecordBatch, ids: &[i32]) -> RecordBatch {
         batch.columns().to_vec(),
     )
     .unwrap()
+}
+
+/// delta#3154, kernel-rs#3097: tables made with Iceberg compatibility list column mapping for writers
+/// alone. Read without it, every column is null.
+#[test]
+fn columns_are_mapped_where_only_writers_are_told_so() {
+    let features = json!(["columnMapping", "icebergCompatV1"]);
+    let column = mapped("id", json!("long"), "col-1", 1);
+    let schema = json!({"type": "struct", "fields": [column]}).to_string();
+    let mut table = TableBuilder::with_actions([
+        table_features(&[]).with("writerFeatures", features),
+        metadata(&[])
+            .with("schemaString", schema)
+            .property("delta.columnMapping.mode", "name"),
+    ]);
+    let file = table.data("f.parquet", &batch([("col-1", longs([1, 2]))]));
+    table.commit([file]);
+    for tree in [table.tree(), table.tree_with(hive())] {
+        let (rows, _) = rows_of(&tree, "@v1");
+        let values: Vec<_> = rows.iter().map(|row| row["id"].as_deref()).collect();
+        assert_eq!(values, [Some("1"), Some("2")]);
+    }
 }
 
 /// duckdb-delta#343: a mapped partition column is null, since its values are keyed by the physical
@@ -463,4 +488,85 @@ fn a_file_in_the_place_of_another_is_looked_at_anew() {
     let hour = std::time::Duration::from_secs(3600);
     file.set_modified(std::time::UNIX_EPOCH + hour).unwrap();
     assert_eq!(shown(&tree), texts("3", "4"));
+}
+
+/// DataFusion and Spark list files first, and look for footers where the sizes in the listing say:
+/// they are right before any file was opened, although others were the table's own bytes.
+#[test]
+fn sizes_are_those_of_what_is_read_before_anything_is_opened() {
+    let mut table = TableBuilder::with_schema(&[("a", "long"), ("b", "string")]);
+    for name in ["1.parquet", "2.parquet", "3.parquet"] {
+        let rows = batch([("a", longs([1])), ("b", strings(["x"]))]);
+        let added = table.data(name, &rows);
+        table.commit([added]);
+    }
+    // Of another writer, which has another order of columns.
+    let other = batch([("b", strings(["y"])), ("a", longs([2]))]);
+    let other = table.data("other.parquet", &other);
+    table.commit([other]);
+    for read_first in [None, Some("1.parquet"), Some("2.parquet")] {
+        let tree = table.tree();
+        if let Some(name) = read_first {
+            tree_read(&tree, &format!("@v4/{name}")).unwrap();
+        }
+        let sizes: Vec<(String, u64)> = list_all(&tree, "@v4")
+            .unwrap()
+            .into_iter()
+            .map(|(path, _)| {
+                let size = resolve(&tree, &path).unwrap().attr.size;
+                (path, size)
+            })
+            .collect();
+        assert_eq!(sizes.len(), 4);
+        for (path, size) in sizes {
+            let read = tree_read(&tree, &path).unwrap().len() as u64;
+            assert_eq!(size, read, "{path} after {read_first:?}");
+        }
+    }
+}
+
+/// A `binary` column of one row.
+fn bytes_of(value: &str) -> ArrayRef {
+    std::sync::Arc::new(arrow::array::BinaryArray::from(vec![value.as_bytes()]))
+}
+
+/// pyarrow hands the metadata of what it reads on to files of other columns that it makes of it, and
+/// DuckDB sees geometries where GeoParquet says so: metadata that is not the table's is not shown.
+#[test]
+fn metadata_of_other_columns_is_not_shown() {
+    let spark = r#"{"type":"struct","fields":[{"name":"a","type":"integer","nullable":true}]}"#;
+    let own = r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true},
+        {"name":"g","type":"binary","nullable":true}]}"#;
+    let row = "org.apache.spark.sql.parquet.row.metadata";
+    let geo = r#"{"version":"1.1.0","primary_column":"g","columns":{"g":{"encoding":"WKB"}}}"#;
+    let pandas = r#"{"index_columns":[],"columns":[{"name":"z","field_name":"a"}]}"#;
+    let entries = [
+        ("spark", row, spark, false),
+        ("own", row, own, true),
+        ("geo", "geo", geo, false),
+        ("pandas", "pandas", pandas, false),
+        ("other", "my.tool", "1", true),
+    ];
+    let mut table = TableBuilder::with_schema(&[("a", "long"), ("g", "binary")]);
+    for (name, key, value, _) in entries {
+        let rows = batch([("a", longs([1])), ("g", bytes_of("x"))]);
+        let properties = WriterProperties::builder()
+            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_owned(), value.to_owned())]))
+            .build();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, rows.schema(), Some(properties)).unwrap();
+        writer.write(&rows).unwrap();
+        writer.close().unwrap();
+        let path = format!("{name}.parquet");
+        table.write(&path, &file);
+        table.commit([add(&path).size(file.len() as i64)]);
+    }
+    let tree = table.tree();
+    for (name, key, _, kept) in entries {
+        let bytes = tree_read(&tree, &format!("@latest/{name}.parquet")).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+        let metadata = reader.metadata().file_metadata().key_value_metadata();
+        let is_there = metadata.into_iter().flatten().any(|entry| entry.key == key);
+        assert_eq!(is_there, kept, "{name}");
+    }
 }

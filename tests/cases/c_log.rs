@@ -1,15 +1,22 @@
 //! Log and checkpoint reading.
 
 use std::fs;
+use std::sync::Arc;
 
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, RecordBatch, StructArray, TimestampMicrosecondArray,
+    new_null_array,
+};
+use arrow::compute::{cast, concat};
+use arrow::datatypes::{DataType, Field};
 use deltafs::base::clock::now_ms;
 use deltafs::log::LogError;
 use deltafs::snapshot::SnapshotError;
 use serde_json::json;
 
 use crate::support::{
-    Checkpoint, TableBuilder, add, list, metadata, parquet_longs, protocol, ranges, table_features,
-    tree_read, versions, xattr,
+    Checkpoint, TableBuilder, add, batch_of, column, ints, list, metadata, parquet, parquet_longs,
+    protocol, ranges, strings, table_features, tree_read, versions, xattr,
 };
 use crate::{ID, errno_of, ids, plain};
 
@@ -359,4 +366,95 @@ fn c22_every_kind_of_log_file_is_taken_for_what_it_is() {
     let newest = generation.snapshot(9).unwrap();
     assert_eq!(generation.checksum_problem(&newest), None);
     assert!(!table.live(9).contains(&plain("staged")));
+}
+
+/// A checkpoint that has partition values of their own types alone, without those as texts: they are
+/// the values, and not null.
+#[test]
+fn partition_values_of_their_types_stand_in_for_texts() {
+    let columns = [
+        ("id", "long"),
+        ("i", "integer"),
+        ("t", "timestamp"),
+        ("x", "decimal(5,2)"),
+        ("s", "string"),
+    ];
+    let partitions = ["i", "t", "x", "s"];
+    let mut table = TableBuilder::with_actions([
+        protocol(1, 2),
+        metadata(&columns).partitioned_by(&partitions),
+    ]);
+    let file = table.data("f.parquet", &ids([1]));
+    table.commit([file]);
+    let actions: Vec<_> = [
+        table.reference(1).non_file_actions(),
+        table.reference(1).file_actions(),
+    ]
+    .concat();
+    let rows = actions.len();
+    let last = |value: ArrayRef| {
+        // Only the last row is an add.
+        let nulls = new_null_array(value.data_type(), rows - 1);
+        concat(&[nulls.as_ref(), value.as_ref()]).unwrap()
+    };
+    let instant = TimestampMicrosecondArray::from(vec![1_700_000_000_000_001]);
+    let decimal = Decimal128Array::from(vec![-125]).with_precision_and_scale(5, 2);
+    let parsed: Vec<(&str, ArrayRef)> = vec![
+        ("i", last(ints([-7]))),
+        ("t", last(Arc::new(instant.with_timezone("UTC")))),
+        ("x", last(Arc::new(decimal.unwrap()))),
+        ("s", last(strings([None]))),
+    ];
+    let parsed: ArrayRef = Arc::new(StructArray::try_from(parsed).unwrap());
+    let batch = batch_of(&actions);
+    let mut written: Vec<(String, ArrayRef)> = Vec::new();
+    for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+        let array = match field.name().as_str() {
+            "add" => {
+                let add = array.as_struct();
+                let kept = add.fields().iter().zip(add.columns());
+                let kept = kept.filter(|(field, _)| field.name() != "partitionValues");
+                let mut children: Vec<(Arc<Field>, ArrayRef)> = kept
+                    .map(|(field, child)| (field.clone(), child.clone()))
+                    .collect();
+                let kind = parsed.data_type().clone();
+                let field = Field::new("partitionValues_parsed", kind, true);
+                children.push((Arc::new(field), parsed.clone()));
+                let (fields, children): (Vec<_>, Vec<_>) = children.into_iter().unzip();
+                Arc::new(StructArray::new(
+                    fields.into(),
+                    children,
+                    add.nulls().cloned(),
+                ))
+            }
+            _ => array.clone(),
+        };
+        written.push((field.name().clone(), array));
+    }
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        written
+            .iter()
+            .map(|(name, array)| (name, array.clone(), true)),
+    );
+    table.write_log(
+        "00000000000000000001.checkpoint.parquet",
+        parquet(&batch.unwrap()),
+    );
+    table.delete_commits(0..=1);
+    let tree = table.tree();
+    let names = list(&tree, "@v1").unwrap();
+    let bytes = tree_read(&tree, &format!("@v1/{}", names[0])).unwrap();
+    let shown = partitions.map(|name| {
+        let values = match column(&bytes, name) {
+            instants if name == "t" => cast(&instants, &DataType::Int64).unwrap(),
+            values => values,
+        };
+        let text = cast(&values, &DataType::Utf8).unwrap();
+        let text = text.as_string::<i32>();
+        text.is_valid(0).then(|| text.value(0).to_owned())
+    });
+    assert_eq!(
+        shown.each_ref().map(|text| text.as_deref()),
+        [Some("-7"), Some("1700000000000001"), Some("-1.25"), None]
+    );
 }

@@ -10,6 +10,7 @@ mod support;
 mod a_paths;
 mod b_presented;
 mod b_rows;
+mod b_types;
 mod c_log;
 mod d_timestamps;
 mod e_vacuum;

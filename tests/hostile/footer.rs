@@ -10,7 +10,8 @@ use deltafs::parquet::{Footer, ParquetError};
 use deltafs::schema::{MappingMode, StructType};
 use deltafs::storage::{ObjectMeta, ObjectReader, StorageError};
 use deltafs::view::Layout;
-use deltafs::view::identity::{TableShape, compare};
+use deltafs::view::PresentedSchema;
+use deltafs::view::identity::compare;
 use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
@@ -100,7 +101,7 @@ fn exercise(metadata: &[u8]) -> bool {
     .unwrap();
     for layout in [Layout::Flat, Layout::Hive] {
         for mapping in [MappingMode::None, MappingMode::Name, MappingMode::Id] {
-            let shape = TableShape {
+            let shape = PresentedSchema {
                 schema: &schema,
                 partition_columns: &["p".to_owned()],
                 mapping,

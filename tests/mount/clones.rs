@@ -18,6 +18,9 @@ use crate::support::{Disk, batch, column, inline_vector, longs, parquet, parquet
 const LARGE: usize = 17 << 20;
 const MEDIUM: usize = 5 << 20;
 
+/// What is in the data files and in no presented one.
+const SECRET: &str = "secret";
+
 /// A disk of each kind that shares blocks; none where this machine does not let tests have them.
 fn disks(size: u64) -> Vec<Disk> {
     if !may_mount() || !has_passthrough() {
@@ -78,7 +81,15 @@ fn fill(rig: &Rig, sizes: &[usize]) {
 fn data(number: usize, size: usize) -> Vec<u8> {
     let (ids, texts) = parts(number, size);
     let texts = strings(texts.iter().map(String::as_str));
-    parquet(&batch([("col-1", longs(ids)), ("col-2", texts)]))
+    // A column that the table has no more: a hole in the clone, within blocks that it shares.
+    let gone = ids.iter().map(|id| format!("{SECRET} {id:06}").repeat(900));
+    let gone: Vec<String> = gone.collect();
+    let gone = strings(gone.iter().map(String::as_str));
+    parquet(&batch([
+        ("col-1", longs(ids)),
+        ("col-9", gone),
+        ("col-2", texts),
+    ]))
 }
 
 /// Adds a data file in version `number` + 1.
@@ -138,6 +149,8 @@ fn check_rows(bytes: &[u8], number: usize, size: usize) {
     assert_eq!(parquet_longs(bytes, "id"), ids);
     let expected = strings(texts.iter().map(String::as_str));
     assert!(column(bytes, "text") == expected);
+    let is_secret = |part: &[u8]| part == SECRET.as_bytes();
+    assert!(!bytes.windows(SECRET.len()).any(is_secret));
     let regions = vec!["EU"; ids.len()];
     assert!(column(bytes, "region") == strings(regions));
 }

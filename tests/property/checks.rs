@@ -1,7 +1,9 @@
 //! What a mounted table has to show.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Fields};
@@ -105,8 +107,20 @@ fn check_version(
     chunks::check(&bytes, expected.dropped);
     if is_made {
         check_footer(&bytes, expected, made.mapping);
+        keep(&bytes);
     }
     Some((name, bytes))
+}
+
+/// Puts a presented file into the directory that `DELTAFS_PROPERTY_FILES` names, for
+/// `scripts/interop_lib/strict.py` to look at.
+fn keep(bytes: &[u8]) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if let Some(directory) = std::env::var_os("DELTAFS_PROPERTY_FILES") {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(&directory).join(format!("presented~{number}.parquet"));
+        std::fs::write(path, bytes).expect("the directory is there");
+    }
 }
 
 /// What other readers than the one used here go by.

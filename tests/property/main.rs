@@ -5,7 +5,8 @@
 //! told by a reference of its own, value by value ([`tables`]). `DELTAFS_PROPERTY_CASES=N` tries that
 //! many others than those that are always tried; what such a run finds becomes a test in
 //! [`regressions`]. With `DELTAFS_PROPERTY_WRITER` data files are those of another writer than the
-//! `parquet` crate ([`tables`]).
+//! `parquet` crate ([`tables`]). `DELTAFS_PROPERTY_FILES=DIRECTORY` keeps the presented files that were put together,
+//! for `python -m interop_lib.strict`, which holds all that a file says of itself against what it holds.
 
 // Tests make tables with the plain file system, and print what failed.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]

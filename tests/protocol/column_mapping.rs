@@ -43,6 +43,18 @@ fn the_property_counts_only_where_the_protocol_supports_it() {
         (table_features(&["deletionVectors"]), MappingMode::None),
         (protocol(2, 5), MappingMode::Name),
         (table_features(&["columnMapping"]), MappingMode::Name),
+        // Delta on Spark has left the name out of `readerFeatures`.
+        (
+            table_features(&[]).with("writerFeatures", json!(["columnMapping"])),
+            MappingMode::Name,
+        ),
+        (
+            protocol(2, 7).with(
+                "writerFeatures",
+                json!(["columnMapping", "icebergCompatV1"]),
+            ),
+            MappingMode::Name,
+        ),
     ] {
         assert_eq!(
             mode(protocol.clone(), mapped(Some("name"))),

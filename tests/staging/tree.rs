@@ -487,7 +487,7 @@ fn hostile_requests_are_errors() {
     assert_eq!(errno(tree.write(ino, 999, b"x", 0)), libc::EBADF);
     assert_eq!(errno(tree.fsync(ino, 999, false)), libc::EBADF);
     assert_eq!(errno(tree.allocate(ino, 999, 0, range)), libc::EBADF);
-    assert_eq!(errno(tree.next(999, Seek::Data, 0)), libc::EBADF);
+    assert_eq!(errno(tree.seek(999, Seek::Data, 0)), libc::EBADF);
     assert_eq!(
         errno(tree.copy_range(ino, (999, 0), (999, 0), 1)),
         libc::EBADF
@@ -498,7 +498,7 @@ fn hostile_requests_are_errors() {
     let opened = tree.open_for(ino, Access::ReadWrite).expect("opens");
     assert_ne!(errno(tree.allocate(ino, opened.handle, 0, range)), 0);
     assert_ne!(errno(tree.write(ino, opened.handle, b"x", u64::MAX)), 0);
-    let hole = tree.next(opened.handle, Seek::Hole, u64::MAX);
+    let hole = tree.seek(opened.handle, Seek::Hole, u64::MAX);
     assert!(!matches!(hole, Ok(Some(_))), "{hole:?}");
     let cut = Changes {
         size: Some(u64::MAX),

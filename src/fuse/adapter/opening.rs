@@ -40,7 +40,7 @@ impl<N: Nodes> Adapter<N> {
 
     /// Answers an open in the way the inode is being served.
     pub(super) fn reply_opened(&self, ino: Ino, opened: &Opened, how: OpenFlags, reply: ReplyOpen) {
-        let (flags, id) = self.way(ino, opened, how, |file| reply.open_backing(file));
+        let (flags, id) = self.serve(ino, opened, how, |file| reply.open_backing(file));
         let handle = FileHandle(opened.handle);
         match id {
             Some(id) => reply.opened_passthrough(handle, flags, &id),
@@ -60,8 +60,8 @@ impl<N: Nodes> Adapter<N> {
             Err(errno) => return reply.error(errno),
         };
         let ino = entry.attr.ino;
-        let (flags, id) = self.way(ino, &opened, how, |file| reply.open_backing(file));
-        let attr = self.shown.file_attr(&entry.attr);
+        let (flags, id) = self.serve(ino, &opened, how, |file| reply.open_backing(file));
+        let attr = self.ownership.file_attr(&entry.attr);
         let handle = FileHandle(opened.handle);
         // The kernel keeps one time to live for name and attributes here.
         let ttl = entry.entry_ttl.min(entry.attr_ttl);
@@ -74,26 +74,14 @@ impl<N: Nodes> Adapter<N> {
     }
 
     /// Counts an open and decides how it is served.
-    fn way(
+    fn serve(
         &self,
         ino: Ino,
         opened: &Opened,
         how: OpenFlags,
         register: impl FnOnce(&File) -> io::Result<BackingId>,
     ) -> (FopenFlags, Option<Arc<BackingId>>) {
-        let backing = match &opened.backing {
-            Some(file) if self.slots.passthrough() => match identity(file, opened.staged) {
-                Ok(identity) if self.writable && !opened.staged && identity.size < CACHED_BELOW => {
-                    None
-                }
-                Ok(identity) => Some((file, identity)),
-                Err(error) => {
-                    tracing::debug!(ino, %error, "stat of the backing file failed");
-                    None
-                }
-            },
-            _ => None,
-        };
+        let backing = self.backing(ino, opened);
         let register = || match backing {
             Some((file, _)) => register(file),
             None => Err(io::ErrorKind::Unsupported.into()),
@@ -119,6 +107,22 @@ impl<N: Nodes> Adapter<N> {
             Mode::Direct => {
                 let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH;
                 (flags, None)
+            }
+        }
+    }
+
+    /// The file that the kernel may be given for an open one, and which that is.
+    fn backing<'o>(&self, ino: Ino, opened: &'o Opened) -> Option<(&'o File, Identity)> {
+        let least = match opened.staged {
+            true => self.slots.passthrough().then_some(0),
+            false => self.passes_from(),
+        }?;
+        let file = opened.backing.as_deref()?;
+        match identity(file, opened.staged) {
+            Ok(identity) => (identity.size >= least).then_some((file, identity)),
+            Err(error) => {
+                tracing::debug!(ino, %error, "stat of the backing file failed");
+                None
             }
         }
     }

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fuser::{Errno, ReplyData, ReplyXattr};
+use fuser::{Errno, ReplyData, ReplyLseek, ReplyXattr};
 use tracing::debug_span;
 
 use super::super::call::{Context, call};
 use super::super::nodes::Nodes;
 use super::super::readers::Reader;
 use super::Adapter;
+use crate::storage::posix::Seek;
 use crate::tree::{Entry, Ino, NodeKind};
 
 thread_local! {
@@ -17,6 +18,9 @@ thread_local! {
     /// largest read, which the kernel bounds, and stays.
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Behind all that a file has.
+const BEHIND: u64 = i64::MAX.unsigned_abs();
 
 /// The handle that a read is from, and what keeps it open where the kernel has opened no file.
 type ReadFrom<N> = (u64, Option<Arc<Reader<N>>>);
@@ -62,6 +66,32 @@ impl<N: Nodes> Adapter<N> {
         }
     }
 
+    /// LSEEK, which comes for data and holes only. Where the holes are is known of a file that has been
+    /// made.
+    pub(super) fn seek(&self, ino: Ino, handle: u64, offset: i64, whence: i32, reply: ReplyLseek) {
+        let what = match whence {
+            libc::SEEK_DATA => Seek::Data,
+            libc::SEEK_HOLE => Seek::Hole,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let Ok(offset) = u64::try_from(offset) else {
+            return reply.error(Errno::ENXIO);
+        };
+        let (handle, reader) = match self.read_from(ino, handle) {
+            Ok(from) => from,
+            Err(errno) => return reply.error(errno),
+        };
+        if self.nodes.read_takes_long(handle, BEHIND, 1) {
+            let nodes = self.nodes.clone();
+            self.slow.run(move || {
+                seek(&*nodes, ino, handle, what, offset, reply);
+                drop(reader);
+            });
+        } else {
+            seek(&*self.nodes, ino, handle, what, offset, reply);
+        }
+    }
+
     /// What a read is from: the handle of the kernel's open file, or, where it has none, a file that
     /// is open as long as it is held.
     fn read_from(&self, ino: Ino, handle: u64) -> Result<ReadFrom<N>, Errno> {
@@ -96,6 +126,18 @@ fn read<N: Nodes>(nodes: &N, ino: Ino, handle: u64, offset: u64, size: u32, repl
             Err(errno) => reply.error(errno),
         }
     });
+}
+
+/// LSEEK.
+fn seek<N: Nodes>(nodes: &N, ino: Ino, handle: u64, what: Seek, offset: u64, reply: ReplyLseek) {
+    let _span = debug_span!("lseek", ino, offset).entered();
+    match call(Context::new("lseek", ino), || {
+        nodes.seek(handle, what, offset)
+    }) {
+        Ok(Some(found)) => reply.offset(i64::try_from(found).unwrap_or(i64::MAX)),
+        Ok(None) => reply.error(Errno::ENXIO),
+        Err(errno) => reply.error(errno),
+    }
 }
 
 /// Names as the kernel takes a list of them: each ends in NUL.

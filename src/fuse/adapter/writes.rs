@@ -3,16 +3,15 @@
 use std::ffi::OsStr;
 
 use fuser::{
-    Errno, RenameFlags, ReplyAttr, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyWrite, Request,
-    TimeOrNow,
+    Errno, RenameFlags, ReplyAttr, ReplyEmpty, ReplyEntry, ReplyWrite, Request, TimeOrNow,
 };
 
 use super::super::call::{Context, call};
 use super::super::kernel::Kernel;
 use super::super::nodes::Nodes;
-use super::super::presentation::time_sent;
+use super::super::ownership::time_sent;
 use super::Adapter;
-use crate::storage::posix::{NewFile, Owner, Replacing, Seek, TimeChange};
+use crate::storage::posix::{NewFile, Owner, Replacing, TimeChange};
 use crate::tree::{Changes, Ino, is_staged};
 
 /// What the caller of a request makes: the kernel has taken the umask away.
@@ -40,7 +39,7 @@ impl<N: Nodes> Adapter<N> {
     pub(super) fn change(&self, ino: Ino, handle: Option<u64>, changes: Changes, reply: ReplyAttr) {
         let context = Context::new("setattr", ino);
         match call(context, || self.nodes.setattr(ino, handle, changes)) {
-            Ok(entry) => reply.attr(&entry.attr_ttl, &self.shown.file_attr(&entry.attr)),
+            Ok(entry) => reply.attr(&entry.attr_ttl, &self.ownership.file_attr(&entry.attr)),
             Err(errno) => reply.error(errno),
         }
     }
@@ -144,24 +143,6 @@ impl<N: Nodes> Adapter<N> {
                 reply,
             );
         });
-    }
-
-    /// LSEEK, which comes for data and holes only.
-    pub(super) fn seek(&self, ino: Ino, handle: u64, offset: i64, whence: i32, reply: ReplyLseek) {
-        let what = match whence {
-            libc::SEEK_DATA => Seek::Data,
-            libc::SEEK_HOLE => Seek::Hole,
-            _ => return reply.error(Errno::EINVAL),
-        };
-        let Ok(offset) = u64::try_from(offset) else {
-            return reply.error(Errno::ENXIO);
-        };
-        let context = Context::new("lseek", ino);
-        match call(context, || self.nodes.next(handle, what, offset)) {
-            Ok(Some(found)) => reply.offset(i64::try_from(found).unwrap_or(i64::MAX)),
-            Ok(None) => reply.error(Errno::ENXIO),
-            Err(errno) => reply.error(errno),
-        }
     }
 }
 

@@ -125,6 +125,7 @@ impl Fake {
             ino,
             kind,
             size,
+            occupied: size,
             modified: 1_705_312_800_123,
             permissions,
             links: 1,
@@ -209,7 +210,7 @@ impl Nodes for Fake {
         }
     }
 
-    fn open(&self, ino: Ino, access: Access, _: Option<u64>) -> Result<Opened, TreeError> {
+    fn open_backed(&self, ino: Ino, access: Access, _: Option<u64>) -> Result<Opened, TreeError> {
         if access.writes() {
             return Err(TreeError::ReadOnly(ino));
         }
@@ -431,7 +432,7 @@ impl Nodes for Fake {
         Err(TreeError::ReadOnly(ino))
     }
 
-    fn next(&self, handle: u64, what: Seek, offset: u64) -> Result<Option<u64>, TreeError> {
+    fn seek(&self, handle: u64, what: Seek, offset: u64) -> Result<Option<u64>, TreeError> {
         let ino = self.counts.lock().handles.get(&handle).copied();
         let size = self
             .attr(ino.ok_or(TreeError::UnknownHandle(handle))?)?

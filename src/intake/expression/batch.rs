@@ -57,6 +57,7 @@ pub(super) fn holds(found: &Arrow, wanted: &DataType) -> bool {
         }
         // Only ever asked whether it is null.
         DataType::Variant => return true,
+        DataType::Foreign(foreign) => return holds(found, &foreign.stored_as),
     };
     match primitive {
         P::Void => true,

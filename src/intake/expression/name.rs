@@ -164,7 +164,7 @@ fn count_parts(data_type: &DataType, count: &mut usize) {
         return;
     }
     match data_type {
-        DataType::Primitive(_) | DataType::Variant => {}
+        DataType::Primitive(_) | DataType::Variant | DataType::Foreign(_) => {}
         DataType::Struct(fields) => {
             for field in &fields.fields {
                 count_parts(&field.data_type, count);

@@ -146,6 +146,14 @@ where
     Ok(Option::<Number>::deserialize(deserializer)?.map(|Number(number)| number))
 }
 
+/// The same; null is 0, as in Spark.
+pub(super) fn whole_or_zero<'de, D>(deserializer: D) -> Result<i64, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Ok(whole_or_null(deserializer)?.unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::ActionLine;

@@ -39,6 +39,10 @@ const ADD_FIELDS: &[&str] = &[
     "add.deletionVector",
 ];
 
+/// Partition values by name, and what stands in for them where a file does without.
+const PARTITION_VALUES: &[&str] = &["add.partitionValues"];
+const PARSED_PARTITION_VALUES: &[&str] = &["add.partitionValues_parsed"];
+
 /// The other actions a checkpoint may hold, except tombstones, which only VACUUM needs.
 const STATE_ACTIONS: &[&str] = &[
     "protocol",
@@ -192,12 +196,18 @@ fn read(
         file: path.to_owned(),
         problem,
     };
+    let mut leaves = Leaves::open(store, path, &wanted)?;
+    if !leaves.has(PARTITION_VALUES) && leaves.has(PARSED_PARTITION_VALUES) {
+        leaves = Leaves::open(store, path, |leaf| {
+            wanted(leaf) || within(leaf, PARSED_PARTITION_VALUES)
+        })?;
+    }
     let Leaves {
         chunks,
         metadata,
         mask,
         ..
-    } = Leaves::open(store, path, wanted)?;
+    } = leaves;
     // A row takes at least a bit in each column chunk, so the file's size bounds the claim.
     let rows = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
     sink.expect(rows.min(usize::try_from(chunks.len()).unwrap_or(usize::MAX)));
@@ -296,6 +306,12 @@ impl Leaves {
             file: path.to_owned(),
             problem: format!("not a readable Parquet file: {problem}"),
         })
+    }
+
+    /// Whether the file has a leaf of one of these names or below it, wanted or not.
+    fn has(&self, prefixes: &[&str]) -> bool {
+        let columns = self.metadata.parquet_schema().columns();
+        (columns.iter()).any(|column| within(&column.path().string(), prefixes))
     }
 
     /// Decodes them batch by batch, as long as `take` says that it goes on.

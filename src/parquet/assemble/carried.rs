@@ -14,6 +14,7 @@ pub(super) struct Carried<'a> {
     /// format says: none of the presented file is in an older calendar. All other key-value entries
     /// describe the original file, and readers that believe them contradict the new one.
     pub(super) spark: Option<&'a [u8]>,
+    /// Who wrote the file, by which readers know the mistakes of old writers.
     pub(super) created_by: Option<&'a [u8]>,
     /// The `ColumnOrder` of each leaf of the file.
     pub(super) column_orders: Option<Vec<&'a [u8]>>,
@@ -56,7 +57,8 @@ impl<'a> Carried<'a> {
                 }
                 6 => {
                     field.expect(Kind::Binary, "FileMetaData.created_by")?;
-                    self.created_by = Some(reader.binary()?);
+                    let created_by = reader.binary()?;
+                    self.created_by = Some(created_by).filter(|by| !is_presumed(by));
                 }
                 7 => {
                     field.expect(Kind::List, "FileMetaData.column_orders")?;
@@ -74,6 +76,12 @@ impl<'a> Carried<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a reader presumes of files by that writer what chunks that are made do not keep to:
+/// fastparquet takes the indices in a page of its own for one run.
+fn is_presumed(created_by: &[u8]) -> bool {
+    memchr::memmem::find(created_by, b"fastparquet").is_some()
 }
 
 /// The name in a `SchemaElement`.

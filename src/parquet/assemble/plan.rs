@@ -2,10 +2,11 @@
 
 use super::super::chunks::{ChunkMeta, RowGroupMeta};
 use super::super::leaves::{LeafShape, visit_leaves};
-use super::super::output::{LeafSource, OutputGroup, OutputKind, OutputNode};
+use super::super::output::{Extent, LeafSource, OutputGroup, OutputKind, OutputNode};
 use super::super::synthetic::Synthetic;
 use super::super::{Footer, ParquetError, PhysicalType};
 use super::carried::Carried;
+use super::originals;
 
 /// The longest bound of a chunk that is made of values, where its type has no width of its own,
 /// bytes. Longer ones are left out, so that the size of the footer can be told beforehand.
@@ -21,6 +22,10 @@ pub(super) struct Plan<'a> {
     /// The row groups of the file.
     pub(super) originals: Vec<RowGroupMeta>,
     pub(super) carried: Carried<'a>,
+    /// What of the original bytes the presented file begins with.
+    pub(super) kept: Vec<Extent>,
+    /// How many bytes these are.
+    pub(super) kept_end: u64,
 }
 
 /// A leaf of the presented file.
@@ -54,16 +59,20 @@ impl<'a> Plan<'a> {
                 });
             }
         });
-        let plan = Plan {
+        let mut plan = Plan {
             footer,
             schema,
             groups,
             leaves,
             originals: footer.row_groups_meta()?,
             carried: Carried::read(footer)?,
+            kept: Vec::new(),
+            kept_end: 0,
         };
         plan.check_leaves()?;
         plan.check_groups()?;
+        plan.kept = originals::kept(footer, &plan.originals, groups, &plan.leaves);
+        plan.kept_end = plan.kept.iter().map(Extent::len).sum();
         Ok(plan)
     }
 

@@ -2,16 +2,18 @@
 
 use ::parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 
+use crate::parquet::format::codec::{BROTLI, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD};
+
 /// The codec of that number; `None` for one that cannot be read.
 pub(super) fn source_codec(codec: i32) -> Option<Compression> {
     Some(match codec {
-        0 => Compression::UNCOMPRESSED,
-        1 => Compression::SNAPPY,
-        2 => Compression::GZIP(GzipLevel::default()),
-        4 => Compression::BROTLI(BrotliLevel::default()),
-        5 => Compression::LZ4,
-        6 => Compression::ZSTD(ZstdLevel::default()),
-        7 => Compression::LZ4_RAW,
+        UNCOMPRESSED => Compression::UNCOMPRESSED,
+        SNAPPY => Compression::SNAPPY,
+        GZIP => Compression::GZIP(GzipLevel::default()),
+        BROTLI => Compression::BROTLI(BrotliLevel::default()),
+        LZ4 => Compression::LZ4,
+        ZSTD => Compression::ZSTD(ZstdLevel::default()),
+        LZ4_RAW => Compression::LZ4_RAW,
         _ => return None,
     })
 }
@@ -20,37 +22,37 @@ pub(super) fn source_codec(codec: i32) -> Option<Compression> {
 /// for the framed LZ4 of old, whose framing writers never agreed on; every reader knows SNAPPY.
 pub(super) fn made_codec(codec: i32) -> i32 {
     match codec {
-        0 | 1 | 2 | 4 | 6 | 7 => codec,
-        _ => 1,
+        UNCOMPRESSED | SNAPPY | GZIP | BROTLI | ZSTD | LZ4_RAW => codec,
+        _ => SNAPPY,
     }
 }
 
 /// `expansion` of the codec of a column chunk.
 pub fn expansion_of(compression: Compression) -> u64 {
     expansion(match compression {
-        Compression::UNCOMPRESSED => 0,
-        Compression::SNAPPY => 1,
-        Compression::GZIP(_) => 2,
-        Compression::LZO => 3,
-        Compression::BROTLI(_) => 4,
-        Compression::LZ4 => 5,
-        Compression::ZSTD(_) => 6,
-        Compression::LZ4_RAW => 7,
+        Compression::UNCOMPRESSED => UNCOMPRESSED,
+        Compression::SNAPPY => SNAPPY,
+        Compression::GZIP(_) => GZIP,
+        Compression::LZO => LZO,
+        Compression::BROTLI(_) => BROTLI,
+        Compression::LZ4 => LZ4,
+        Compression::ZSTD(_) => ZSTD,
+        Compression::LZ4_RAW => LZ4_RAW,
     })
 }
 
 /// How many bytes one byte compressed with `codec` stands for at most.
 pub(super) fn expansion(codec: i32) -> u64 {
     match codec {
-        0 => 1,
+        UNCOMPRESSED => 1,
         // A copy of 64 bytes takes three.
-        1 => 24,
+        SNAPPY => 24,
         // A match of 258 bytes takes two bits.
-        2 => 1_100,
+        GZIP => 1_100,
         // A copy of 16 MiB takes a few.
-        4 => 1 << 24,
+        BROTLI => 1 << 24,
         // A block of 128 KiB of one byte takes four.
-        6 => 40_000,
+        ZSTD => 40_000,
         // Each further byte of a length stands for 255.
         _ => 256,
     }
@@ -60,16 +62,16 @@ pub(super) fn expansion(codec: i32) -> u64 {
 /// as the documentation of each library bounds what does not compress.
 pub(super) fn compressed_bound(codec: i32, bytes: u64, pages: u64) -> u64 {
     let (share, each) = match codec {
-        0 => (0, 0),
+        UNCOMPRESSED => (0, 0),
         // snappy: `32 + n + n / 6`.
-        1 => (bytes / 6, 32),
+        SNAPPY => (bytes / 6, 32),
         // miniz: the larger of `n + n / 10` and `n + 5 * (n / 31 KiB + 1)`, and 128; the gzip header
         // and trailer.
-        2 => (bytes / 10, 192),
+        GZIP => (bytes / 10, 192),
         // brotli: `n + 4 * (n / 16 KiB) + 6`, and the blocks that flushes cut.
-        4 => (bytes / 1024, 64),
+        BROTLI => (bytes / 1024, 64),
         // zstd: `n + n / 256`, and 64 for inputs below 128 KiB; the frame header.
-        6 => (bytes / 256, 128),
+        ZSTD => (bytes / 256, 128),
         // lz4: `n + n / 255 + 16`; lz4_flex: `n + n / 10 + 20`.
         _ => (bytes / 10, 32),
     };

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 
+use crate::parquet::format::codec;
+
 /// A codec with what it keeps from page to page.
 pub(super) enum Compressor {
     Uncompressed,
@@ -32,21 +34,21 @@ const BROTLI_BUFFER: usize = 4096;
 impl Compressor {
     /// For the codec of that number in the format (`CompressionCodec`); `None` for those that pages
     /// are not written with.
-    pub(super) fn of(codec: i32) -> Option<Compressor> {
-        Some(match codec {
-            0 => Compressor::Uncompressed,
-            1 => Compressor::Snappy(Box::new((
+    pub(super) fn of(number: i32) -> Option<Compressor> {
+        Some(match number {
+            codec::UNCOMPRESSED => Compressor::Uncompressed,
+            codec::SNAPPY => Compressor::Snappy(Box::new((
                 snap::raw::Encoder::new(),
                 snap::raw::Decoder::new(),
             ))),
-            2 => Compressor::Gzip,
-            4 => Compressor::Brotli,
-            6 => {
+            codec::GZIP => Compressor::Gzip,
+            codec::BROTLI => Compressor::Brotli,
+            codec::ZSTD => {
                 let compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok()?;
                 let decompressor = zstd::bulk::Decompressor::new().ok()?;
                 Compressor::Zstd(Box::new((compressor, decompressor)))
             }
-            7 => Compressor::Lz4Raw,
+            codec::LZ4_RAW => Compressor::Lz4Raw,
             _ => return None,
         })
     }

@@ -3,11 +3,15 @@
 //!
 //! See "Delta-length byte array" and "Delta Strings" in `Encodings.md` of the format.
 
+use crate::parquet::varint::take_varint;
+
 /// The most bytes of values with shared prefixes that a chunk may have.
 pub(super) const MAX_DECODED: u64 = 1 << 30;
 
 /// The most values of a page. Writers make pages of thousands, and a few bytes can claim any number.
 const MAX_VALUES: u64 = 1 << 24;
+
+const CUT_OFF: &str = "a page ends before its lengths";
 
 /// Checks the values of a DELTA_LENGTH_BYTE_ARRAY page with that many values and nulls.
 pub(super) fn check_lengths(values: &[u8], entries: u32) -> Result<(), String> {
@@ -143,21 +147,13 @@ impl<'a> Integers<'a> {
         let taken = usize::try_from(length)
             .ok()
             .and_then(|length| self.bytes.split_at_checked(length));
-        let (taken, rest) = taken.ok_or("a page ends before its lengths")?;
+        let (taken, rest) = taken.ok_or(CUT_OFF)?;
         self.bytes = rest;
         Ok(taken)
     }
 
     fn varint(&mut self) -> Result<u64, String> {
-        let mut number = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.take(1)?[0];
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err("a number in a page has more than ten bytes".to_owned())
+        Ok(take_varint(&mut self.bytes, CUT_OFF)?)
     }
 
     fn zigzag(&mut self) -> Result<i64, String> {

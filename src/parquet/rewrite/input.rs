@@ -15,7 +15,8 @@ use bytes::Bytes;
 use super::batch::Batch;
 use super::pages::CheckedPages;
 use super::records::{BATCH_ENTRIES, Batches};
-use super::{MAX_MADE, SourceChunk, codec, delta, size};
+use super::{MAX_MADE, SourceChunk, codec, delta};
+use crate::parquet::format::encoding;
 use crate::parquet::pages::page_encodings;
 use crate::parquet::{ChunkLimits, ParquetError, PhysicalType};
 
@@ -219,8 +220,8 @@ pub(super) fn check_headers(source: &SourceChunk<'_>, chunk: &Bytes) -> Result<b
             .ok_or_else(|| format!("a page at {at} lies beyond the chunk"))
     };
     let (mut plain, mut back) = (false, false);
-    page_encodings(limits, read, |encoding| {
-        let refers = [size::PLAIN_DICTIONARY, size::RLE_DICTIONARY].contains(&encoding);
+    page_encodings(limits, read, |number| {
+        let refers = encoding::is_dictionary(number);
         back |= plain && refers;
         plain |= !refers;
     })

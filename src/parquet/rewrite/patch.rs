@@ -7,7 +7,6 @@
 
 mod bounds;
 mod dictionary;
-mod header;
 mod hybrid;
 mod page;
 mod statistics;
@@ -20,11 +19,12 @@ use roaring::RoaringBitmap;
 
 use super::bounds::Order;
 use super::compressor::Compressor;
-use super::{MAX_MADE, SourceChunk, codec, size};
+use super::{MAX_MADE, SourceChunk, codec};
+use crate::parquet::format::encoding::{PLAIN, PLAIN_DICTIONARY, RLE};
+use crate::parquet::page_header::{DictionaryPage, Header, PageKind};
 use crate::parquet::{MadeChunk, PhysicalType};
 use bounds::KeptBounds;
 use dictionary::Dictionary;
-use header::{DictionaryPage, Header, PLAIN, PageKind, RLE};
 use page::{Buffers, DataPage, has_known_levels};
 use values::ValueEncoding;
 
@@ -160,7 +160,7 @@ impl<'a> Patch<'a> {
         dictionary: DictionaryPage,
         page: &'a [u8],
     ) -> Result<(), Declined> {
-        let is_known = [PLAIN, size::PLAIN_DICTIONARY].contains(&dictionary.encoding);
+        let is_known = [PLAIN, PLAIN_DICTIONARY].contains(&dictionary.encoding);
         let is_first = self.entries == 0 && self.dictionary_page.is_none();
         if !is_known || !is_first || self.source.shape.physical == PhysicalType::Boolean {
             return Err("its dictionary is not as the format has it".to_owned());
@@ -220,29 +220,18 @@ impl<'a> Patch<'a> {
             encoding,
             max_levels: self.max_levels,
         };
-        let repeated = self.max_levels.1 > 0;
-        let mut is_open = false;
-        if repeated {
-            data.open(false, &mut self.compressor, buffers)?;
-            is_open = matches!(header.kind, PageKind::V1(_));
-            data.read_repetition(buffers)?;
-            self.pass_records(buffers)?;
-        } else {
-            self.pass_rows(entries, buffers);
-        }
-        if self.rows > self.source.shape.rows {
-            return Err("it has more rows than the footer says".to_owned());
-        }
+        let is_repeated = self.max_levels.1 > 0;
+        let has_values = self.pass(&data, buffers)?;
         let is_whole = buffers.stay.len() == 1 && buffers.stay[0] == (0..entries);
         if encoding == ValueEncoding::Indices && (!is_whole || self.bounds.minds_nan()) {
             self.read_dictionary()?;
         }
         let looks = matches!(encoding, ValueEncoding::Fixed(_)) && self.bounds.minds_nan();
-        if !is_open && (!is_whole || looks) {
+        if !has_values && (!is_whole || looks) {
             data.open(true, &mut self.compressor, buffers)?;
         }
         let mut values = 0;
-        if repeated || !is_whole {
+        if is_repeated || !is_whole {
             values = data.read_definition(buffers)?;
             self.nulls += (entries - values) as u64;
         }
@@ -276,6 +265,25 @@ impl<'a> Patch<'a> {
             self.encodings.push(encoding_number);
         }
         Ok(())
+    }
+
+    /// Notes in `buffers` which entries of a page stay. Returns whether it was opened with its values
+    /// for that.
+    fn pass(&mut self, data: &DataPage<'_>, buffers: &mut Buffers) -> Result<bool, Declined> {
+        let mut has_values = false;
+        if self.max_levels.1 > 0 {
+            data.open(false, &mut self.compressor, buffers)?;
+            // All of a page of version 1 is decompressed at once.
+            has_values = matches!(data.header.kind, PageKind::V1(_));
+            data.read_repetition(buffers)?;
+            self.pass_records(buffers)?;
+        } else {
+            self.pass_rows(data.entries, buffers);
+        }
+        if self.rows > self.source.shape.rows {
+            return Err("it has more rows than the footer says".to_owned());
+        }
+        Ok(has_values)
     }
 
     /// Notes in `buffers` which of the next rows, each of which is an entry, stay.

@@ -9,11 +9,15 @@ use std::collections::VecDeque;
 use ::parquet::basic::Encoding;
 use ::parquet::column::page::Page;
 
+use crate::parquet::varint::take_varint;
+
 /// Entries that are read at once, unless a record has more.
 pub(super) const BATCH_ENTRIES: u64 = 4 * 1024;
 
 /// The most entries of a record.
 pub(super) const MAX_RECORD: u64 = 1 << 24;
+
+const CUT_OFF: &str = "a page ends in its repetition levels";
 
 /// Batches of records, from the repetition levels of pages in their order.
 #[derive(Default)]
@@ -79,7 +83,7 @@ impl Batches {
     fn add_hybrid(&mut self, mut levels: &[u8], bits: u64, entries: u64) -> Result<(), String> {
         let mut left = entries;
         while left > 0 {
-            let header = varint(&mut levels)?;
+            let header = take_varint(&mut levels, CUT_OFF)?;
             let count = header >> 1;
             if header & 1 == 1 {
                 let count = count.saturating_mul(8).min(left);
@@ -92,7 +96,7 @@ impl Batches {
             } else {
                 let count = count.min(left);
                 let value = levels.split_at_checked(bits.div_ceil(8) as usize);
-                let (value, rest) = value.ok_or("a page ends in its repetition levels")?;
+                let (value, rest) = value.ok_or(CUT_OFF)?;
                 levels = rest;
                 self.add(value.iter().all(|&byte| byte == 0), count)?;
                 left -= count;
@@ -147,21 +151,6 @@ impl Batches {
         self.last = 1;
         Ok(())
     }
-}
-
-fn varint(bytes: &mut &[u8]) -> Result<u64, String> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes
-            .split_first()
-            .ok_or("a page ends in its repetition levels")?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err("a run of repetition levels has a length of more than ten bytes".to_owned())
 }
 
 #[cfg(test)]

@@ -25,14 +25,10 @@
 //! which none is left out, or there are far more pages than writers make; it is encoded anew then.
 
 use super::{Change, ChunkShape, codec, input};
+use crate::parquet::format::encoding::{
+    DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY,
+};
 use crate::parquet::{Conversion, PhysicalType};
-
-/// Numbers of `Encoding` in the format.
-pub(super) const PLAIN_DICTIONARY: i32 = 2;
-const DELTA_BINARY_PACKED: i32 = 5;
-const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
-const DELTA_BYTE_ARRAY: i32 = 7;
-pub(super) const RLE_DICTIONARY: i32 = 8;
 
 /// The rows of a data page.
 pub(super) const PAGE_ROWS: usize = 20_000;

@@ -1,6 +1,7 @@
 //! Writing thrift's compact protocol.
 
 use super::{Field, Kind};
+use crate::parquet::varint::write_varint;
 
 /// Writes a struct whose fields `fields` writes.
 pub(in crate::parquet) fn write_struct(
@@ -36,15 +37,6 @@ pub(in crate::parquet) fn write_binary(out: &mut Vec<u8>, value: &[u8]) {
 /// Writes a boolean that is an element of a list.
 pub(in crate::parquet) fn write_bool_element(out: &mut Vec<u8>, value: bool) {
     out.push(if value { Kind::True } else { Kind::False }.nibble());
-}
-
-/// Writes an unsigned number, seven bits a byte, the lowest first.
-pub(in crate::parquet) fn write_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7F) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// The fields of a struct that is being written.

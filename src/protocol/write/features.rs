@@ -165,10 +165,12 @@ pub(super) fn check(
             problems.push(format!("{name} ({reason})"));
         }
     }
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(ProtocolError::WriterFeatures { features: problems })
+    if !problems.is_empty() {
+        return Err(ProtocolError::WriterFeatures { features: problems });
+    }
+    match find_field(schema, &|field| field.data_type.foreign().is_some()) {
+        None => Ok(()),
+        Some(column) => Err(ProtocolError::ForeignType { column }),
     }
 }
 

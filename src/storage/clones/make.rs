@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Stat, fstat, fstatvfs};
+use rustix::fs::{FallocateFlags, Stat, fallocate, fstat, fstatvfs};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 
 use super::super::ObjectReader;
@@ -23,6 +24,9 @@ const MOST_TIME: Duration = Duration::from_millis(100);
 
 /// How many bytes are copied at most. An open waits for that too.
 const MOST_COPIED: u64 = 16 << 20;
+
+/// What a hole counts as, bytes: the blocks at both its ends may have to be read from the disk.
+const PUNCHED: u64 = 64 << 10;
 
 /// How much is copied at once, bytes.
 const BUFFER: u64 = 256 << 10;
@@ -126,6 +130,9 @@ pub(super) fn make(begun: Begun, source: &Source, parts: &CloneParts<'_>) -> io:
         },
     };
     target.add(0, &source.file, 0, parts.prefix)?;
+    for hole in &parts.holes {
+        target.punch(hole)?;
+    }
     for (offset, piece) in &parts.pieces {
         match *piece {
             Piece::Memory(bytes) => target.write(*offset, bytes)?,
@@ -214,6 +221,15 @@ impl Target {
             // long as `source` is.
             unsafe { ioctl(&self.made.file, Setter::<FICLONERANGE, _>::new(range)) }?;
         }
+        Ok(())
+    }
+
+    /// Takes what is in a range away; zeros are read there. The blocks that it shares with other
+    /// bytes are copied.
+    fn punch(&mut self, hole: &Range<u64>) -> io::Result<()> {
+        self.count(PUNCHED)?;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(&self.made.file, flags, hole.start, hole.end - hole.start)?;
         Ok(())
     }
 

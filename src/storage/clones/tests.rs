@@ -43,6 +43,7 @@ impl Table {
         let parts = CloneParts {
             original: &*original,
             prefix: at,
+            holes: Vec::new(),
             pieces: vec![
                 (at, Piece::Memory(b"made")),
                 (at + 10, Piece::Memory(b"footer")),
@@ -91,6 +92,36 @@ fn a_clone_is_the_prefix_the_pieces_and_zeros_between() {
 }
 
 #[test]
+fn holes_in_the_prefix_are_zeros() {
+    let Some(table) = Table::new() else { return };
+    let clones = Clones::new(true, None, LIMIT);
+    let large: Vec<u8> = (0..5 * BLOCK).map(|at| (at % 239) as u8 | 1).collect();
+    fs::write(table.directory.path().join("large"), &large).unwrap();
+    let original_file = table.store.open("large").unwrap();
+    // Within a block, and from the middle of one to the middle of another.
+    let holes = [10..20, BLOCK + 7..3 * BLOCK + 9];
+    let prefix = 4 * BLOCK;
+    let parts = CloneParts {
+        original: &*original_file,
+        prefix,
+        holes: holes.to_vec(),
+        pieces: vec![(prefix, Piece::Memory(b"footer"))],
+        size: prefix + 6,
+    };
+    // Of a block alone, where this file system shares none.
+    let Some(file) = clones.get(&[1; 32], &parts, &*table.store) else {
+        eprintln!("skipped: no shared blocks here");
+        return;
+    };
+    let mut expected = large[..prefix as usize].to_vec();
+    for hole in holes {
+        expected[hole.start as usize..hole.end as usize].fill(0);
+    }
+    expected.extend_from_slice(b"footer");
+    assert!(content(&file) == expected);
+}
+
+#[test]
 fn what_the_cache_holds_is_copied_where_it_cannot_be_shared() {
     let Some(table) = Table::new() else { return };
     let root = TempDir::new().unwrap();
@@ -112,6 +143,7 @@ fn what_the_cache_holds_is_copied_where_it_cannot_be_shared() {
         let parts = CloneParts {
             original: &*original_file,
             prefix: at,
+            holes: Vec::new(),
             pieces: vec![(
                 at,
                 Piece::Cached {
@@ -139,6 +171,7 @@ fn what_would_be_a_copy_of_much_is_not_made() {
     let parts = CloneParts {
         original: &*original,
         prefix: 1,
+        holes: Vec::new(),
         pieces: vec![(1, Piece::Memory(&much))],
         size: 1 + (16 << 20),
     };
@@ -173,6 +206,7 @@ fn a_data_file_that_changes_meanwhile_gives_no_clone() {
     let parts = CloneParts {
         original: &*original,
         prefix: 10,
+        holes: Vec::new(),
         pieces: Vec::new(),
         size: 20,
     };
@@ -195,6 +229,7 @@ fn what_could_not_be_made_is_not_tried_again_at_once() {
     let parts = CloneParts {
         original: &*original,
         prefix: 1 << 43,
+        holes: Vec::new(),
         pieces: Vec::new(),
         size: 1 << 43,
     };
@@ -262,6 +297,7 @@ fn none_are_made_where_none_are_wanted_or_nothing_is_local() {
     let parts = CloneParts {
         original: &*reader,
         prefix: 10,
+        holes: Vec::new(),
         pieces: Vec::new(),
         size: 10,
     };

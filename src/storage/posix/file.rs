@@ -123,7 +123,7 @@ pub enum Seek {
 }
 
 /// Where the next data or hole at or behind `offset` begins; ENXIO when there is none.
-pub fn next(file: &File, what: Seek, offset: u64) -> Result<u64, PosixError> {
+pub fn seek(file: &File, what: Seek, offset: u64) -> Result<u64, PosixError> {
     let position = match what {
         Seek::Data => SeekFrom::Data(offset),
         Seek::Hole => SeekFrom::Hole(offset),

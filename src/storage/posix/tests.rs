@@ -337,9 +337,9 @@ fn room_holes_and_copies() {
     };
     let punch = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE).cast_unsigned();
     allocate(&file, punch, hole).expect("can be punched");
-    assert_eq!(next(&file, Seek::Hole, 0).expect("there is one"), 1 << 18);
-    assert_eq!(next(&file, Seek::Data, 1 << 18).expect("is there"), 1 << 19);
-    assert_eq!(errno(next(&file, Seek::Data, 1 << 20)), libc::ENXIO);
+    assert_eq!(seek(&file, Seek::Hole, 0).expect("there is one"), 1 << 18);
+    assert_eq!(seek(&file, Seek::Data, 1 << 18).expect("is there"), 1 << 19);
+    assert_eq!(errno(seek(&file, Seek::Data, 1 << 20)), libc::ENXIO);
     assert_eq!(errno(allocate(&file, 1 << 30, whole)), libc::EOPNOTSUPP);
 
     let copy = directory

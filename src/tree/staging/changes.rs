@@ -7,8 +7,9 @@ use super::marker::MarkerRename;
 use super::{Held, Staged, marker};
 use crate::staging::MARKER;
 use crate::storage::posix::{self, Access, NewFile, Replacing, TimeChange};
-use crate::tree::nodes::Node;
-use crate::tree::{Entry, Ino, OpenFile, Opened, Tree, TreeError};
+use crate::tree::node::Node;
+use crate::tree::open_files::OpenFile;
+use crate::tree::{Entry, Ino, Opened, Tree, TreeError};
 
 /// What is to become of a node's attributes; `None` leaves one as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl Tree {
         };
         let (staged, stat) = parent.child(name)?;
         let entry = self.remember_staged(staged, &stat)?;
-        let Some(Node::Staged(staged)) = self.nodes.get(entry.attr.ino) else {
+        let Some(Node::Staged(staged)) = self.inodes.get(entry.attr.ino) else {
             return Err(TreeError::UnknownInode(entry.attr.ino));
         };
         staged.about_to_open()?;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::{Staged, marker};
 use crate::staging::Transaction;
 use crate::storage::posix::{self, Access, Seek};
-use crate::tree::nodes::Node;
-use crate::tree::{Ino, OpenFile, Opened, Tree, TreeError};
+use crate::tree::node::Node;
+use crate::tree::open_files::OpenFile;
+use crate::tree::{Ino, Opened, Tree, TreeError};
 
 /// How much of a file is copied by one call: more would keep the caller waiting for it all without
 /// a way to end it.
@@ -175,17 +176,17 @@ impl Tree {
         })
     }
 
-    /// Where the next data or hole of an open file begins; `None` when there is none. What is not
-    /// staged is all data.
-    pub fn next(&self, handle: u64, what: Seek, offset: u64) -> Result<Option<u64>, TreeError> {
+    /// Where the next data or hole of an open file begins; `None` when there is none. Takes as long as
+    /// a read of the last byte.
+    pub fn seek(&self, handle: u64, what: Seek, offset: u64) -> Result<Option<u64>, TreeError> {
         let size = match &*self.open_file(handle)? {
             OpenFile::Staged(file) => {
-                return match posix::next(&file.file, what, offset) {
+                return match posix::seek(&file.file, what, offset) {
                     Err(error) if error.errno() == libc::ENXIO => Ok(None),
                     found => Ok(Some(found?)),
                 };
             }
-            OpenFile::Data(file) => file.size(),
+            OpenFile::Data(file) => return Ok(file.seek(what, offset)?),
             OpenFile::Memory(content) => content.len() as u64,
         };
         Ok((offset < size).then_some(match what {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{Held, Staged};
 use crate::storage::posix::PosixError;
-use crate::tree::nodes::Node;
+use crate::tree::node::Node;
 use crate::tree::{Tree, TreeError};
 
 /// Whether a file is open, and whether it has been emptied for good.
@@ -83,7 +83,7 @@ impl Tree {
     /// To be called for a file that has lost a name, as it was found under it.
     pub(super) fn name_gone(&self, file: Option<&Staged>) {
         if let Some(file) = file
-            && let Some(Node::Staged(known)) = self.nodes.get(file.ino())
+            && let Some(Node::Staged(known)) = self.inodes.get(file.ino())
             && known.identity == file.identity
         {
             known.name_gone();

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::{STATUS_NAME, Staged, staged_ino, status_ino};
 use crate::staging::Staging;
 use crate::storage::posix::Kind;
-use crate::tree::nodes::STAGING_INO;
+use crate::tree::node::STAGING_INO;
 use crate::tree::{DirEntry, Ino, NodeKind, ROOT_INO, TreeError};
 
 /// An open directory in `@staging`: its names are read when a listing begins, and again when it

@@ -6,7 +6,7 @@
 use crate::parquet::{Constant, Footer, Node, NodeKind, PhysicalType};
 use crate::schema::{DataType, PrimitiveType, StructField, is_null_partition_value};
 
-use super::Mismatch;
+use crate::view::Mismatch;
 use crate::view::plan::partition::encode;
 
 /// `Ok` only where every row of the column `node` provably holds `value`, a partition value of

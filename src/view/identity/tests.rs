@@ -3,6 +3,7 @@ mod types;
 
 use super::*;
 use crate::parquet::testing::{empty_file, footer_of};
+use crate::schema::{MappingMode, StructType};
 
 fn schema(fields: &str) -> StructType {
     StructType::parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
@@ -30,7 +31,7 @@ fn compare_with(
         .iter()
         .map(|column| (*column).to_owned())
         .collect();
-    let shape = TableShape {
+    let shape = PresentedSchema {
         schema,
         partition_columns: &partition_columns,
         mapping,
@@ -183,7 +184,7 @@ fn under_mapping_by_id_the_file_has_to_have_the_ids() {
 #[test]
 fn metadata_that_misleads_readers_is_no_identity() {
     let table = schema(&column("a", r#""long""#));
-    let shape = TableShape {
+    let shape = PresentedSchema {
         schema: &table,
         partition_columns: &[],
         mapping: MappingMode::None,

@@ -7,8 +7,9 @@ use crate::schema::{
     ArrayType, DataType, MapType, MappingMode, PrimitiveType, StructField, column_path,
 };
 
-use super::{Mismatch, mismatch, shown_fields};
+use crate::view::Mismatch;
 use crate::view::plan::storage;
+use crate::view::schema::shown_fields;
 
 /// Compares fields and types under one mapping mode.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,7 @@ impl Comparison {
             .iter()
             .find(|node| !names.contains(node.name.as_str()))
         {
-            return mismatch(&column_path(parent, &node.name), node, "no such column");
+            return Mismatch::of(&column_path(parent, &node.name), node, "no such column");
         }
         for (index, field) in fields.iter().enumerate() {
             let column = column_path(parent, &field.name);
@@ -120,7 +121,7 @@ impl Comparison {
     /// A type where it occurs once: a field, an element, a key, a value.
     fn part(self, data_type: &DataType, node: &Node, column: &str) -> Result<(), Mismatch> {
         if node.repetition == Repetition::Repeated {
-            return Err(mismatch(column, node, data_type));
+            return Err(Mismatch::of(column, node, data_type));
         }
         self.value(data_type, node, column)
     }
@@ -139,30 +140,28 @@ impl Comparison {
                 let fields: Vec<&StructField> = shown_fields(fields).collect();
                 self.fields(&fields, children, column)
             }
-            (DataType::Array(array), NodeKind::Group(children))
-                if node.annotation == Annotation::List =>
+            (DataType::Array(array), NodeKind::Group(_))
+                if node.annotation == Annotation::List
+                    && let Some(repeated) = node.repeated_child() =>
             {
-                match children.as_slice() {
-                    [repeated] if repeated.repetition == Repetition::Repeated => {
-                        self.list(array, repeated, column)
-                    }
-                    _ => Err(mismatch(column, node, data_type)),
-                }
+                self.list(array, repeated, column)
             }
-            (DataType::Map(map), NodeKind::Group(children))
-                if node.annotation == Annotation::Map =>
+            (DataType::Map(map), NodeKind::Group(_))
+                if node.annotation == Annotation::Map
+                    && let Some(entries) = node.repeated_child() =>
             {
-                match children.as_slice() {
-                    [entries] if entries.repetition == Repetition::Repeated => {
-                        self.entries(map, entries, column)
-                    }
-                    _ => Err(mismatch(column, node, data_type)),
-                }
+                self.entries(map, entries, column)
+            }
+            (DataType::Foreign(foreign), _) => {
+                let comparison = Comparison {
+                    mapping: MappingMode::None,
+                };
+                comparison.value(&foreign.stored_as, node, column)
             }
             (DataType::Variant, NodeKind::Group(_)) if node.is_variant() && !node.is_shredded() => {
                 Ok(())
             }
-            _ => Err(mismatch(column, node, data_type)),
+            _ => Err(Mismatch::of(column, node, data_type)),
         }
     }
 
@@ -170,7 +169,7 @@ impl Comparison {
         let element = column_path(column, "element");
         let is_group = matches!(repeated.kind, NodeKind::Group(_));
         if is_group && !matches!(repeated.annotation, Annotation::None | Annotation::List) {
-            return Err(mismatch(&element, repeated, &array.element_type));
+            return Err(Mismatch::of(&element, repeated, &array.element_type));
         }
         match repeated.list_form() {
             ListForm::Element => self.value(&array.element_type, repeated, &element),
@@ -189,7 +188,11 @@ impl Comparison {
     /// Whatever annotation the repeated group in a map has, readers pass over it.
     fn entries(self, map: &MapType, entries: &Node, column: &str) -> Result<(), Mismatch> {
         let [key, value] = entries.children() else {
-            return Err(mismatch(column, entries, "entries of a key and a value"));
+            return Err(Mismatch::of(
+                column,
+                entries,
+                "entries of a key and a value",
+            ));
         };
         if key.repetition != Repetition::Required {
             return Err(Mismatch {

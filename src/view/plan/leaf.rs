@@ -1,21 +1,23 @@
 //! Leaves of a file as values of a type.
 
-use crate::parquet::{Annotation, Conversion, LeafSource, OutputKind, PhysicalType, TimeUnit};
+use crate::parquet::{
+    Annotation, Conversion, LeafSource, Node, NodeKind, OutputKind, PhysicalType, TimeUnit,
+};
 use crate::schema::PrimitiveType;
 
-/// How values stored as `physical` and annotated so are presented as `primitive`: the annotation
-/// and the leaf. `None` where they are no such values, or may not all be.
-pub(super) fn convert(
-    primitive: PrimitiveType,
-    physical: PhysicalType,
-    annotation: Annotation,
-    leaf: usize,
-) -> Option<(Annotation, OutputKind)> {
+/// How the values of the leaf `node` are presented as `primitive`: the annotation and the leaf.
+/// `None` where they are no such values, or may not all be, and where it is no leaf.
+pub(super) fn convert(primitive: PrimitiveType, node: &Node) -> Option<(Annotation, OutputKind)> {
+    let NodeKind::Leaf { physical, leaf } = node.kind else {
+        return None;
+    };
+    let annotation = node.annotation;
     let (shown, stored) = storage(primitive)?;
     let from = |physical, source| Some((shown, OutputKind::Leaf { physical, source }));
     let as_is = || from(physical, LeafSource::Original(leaf));
     let as_is_if = |fits: bool| fits.then(as_is).flatten();
     let converted = |conversion| from(stored, LeafSource::Converted { leaf, conversion });
+    let as_is_or = |conversion: Option<Conversion>| conversion.map_or_else(as_is, converted);
     let plain = annotation == Annotation::None;
     let integer = integer_bits(physical, annotation);
     match primitive {
@@ -66,49 +68,60 @@ pub(super) fn convert(
             // Without `utc`: what other writers than Spark make of times without a zone, which
             // Delta takes for UTC.
             (PhysicalType::Int64, Annotation::Timestamp { unit, .. })
-            | (PhysicalType::Int64, Annotation::LegacyTimestamp(unit)) => match unit {
-                TimeUnit::Micros => as_is(),
-                TimeUnit::Millis => converted(Conversion::MillisToMicros),
-                TimeUnit::Nanos => converted(Conversion::NanosToMicros),
-            },
+            | (PhysicalType::Int64, Annotation::LegacyTimestamp(unit)) => as_is_or(to_micros(unit)),
             _ => None,
         },
         PrimitiveType::TimestampNtz => match (physical, annotation) {
-            (PhysicalType::Int64, Annotation::Timestamp { utc: false, unit }) => match unit {
-                TimeUnit::Micros => as_is(),
-                TimeUnit::Millis => converted(Conversion::MillisToMicros),
-                TimeUnit::Nanos => converted(Conversion::NanosToMicros),
-            },
+            // An instant has the wall-clock time that it has in UTC, as in Spark since 4.0.
+            (PhysicalType::Int64, Annotation::Timestamp { unit, .. })
+            | (PhysicalType::Int64, Annotation::LegacyTimestamp(unit)) => as_is_or(to_micros(unit)),
             (PhysicalType::Int32, Annotation::Date) => converted(Conversion::DaysToMicros),
             // It has no zone, either.
             (PhysicalType::Int96, _) => converted(Conversion::Int96ToMicros),
             _ => None,
         },
         PrimitiveType::Decimal { precision, scale } => {
-            let (digits, places) = match annotation {
-                Annotation::Decimal { precision, scale } => (precision, scale),
-                // Integers widen to decimals (PROTOCOL.md, "Type Widening").
-                _ => (digits_of(integer?), 0),
-            };
-            let shift = i32::from(scale).checked_sub(places)?;
-            let widens = shift >= 0 && digits.checked_add(shift)? <= i32::from(precision);
-            if !widens || digits < 1 || places < 0 {
-                return None;
-            }
-            let is_decimal = matches!(annotation, Annotation::Decimal { .. });
-            if is_decimal && shift == 0 && precision <= physical.decimal_digits() {
-                return as_is();
-            }
-            let shift = shift.try_into().ok()?;
-            converted(match annotation {
-                Annotation::Integer { signed: false, .. } => {
-                    Conversion::UnsignedToDecimal { shift }
-                }
-                _ => Conversion::Decimal { shift },
-            })
+            as_is_or(to_decimal(precision, scale, physical, annotation)?)
         }
         PrimitiveType::Void => None,
     }
+}
+
+/// The conversion of times in that unit to microseconds, unless they are that.
+fn to_micros(unit: TimeUnit) -> Option<Conversion> {
+    match unit {
+        TimeUnit::Micros => None,
+        TimeUnit::Millis => Some(Conversion::MillisToMicros),
+        TimeUnit::Nanos => Some(Conversion::NanosToMicros),
+    }
+}
+
+/// The conversion of decimals, or of the integers that widen to decimals (PROTOCOL.md, "Type
+/// Widening"), unless they are such decimals already. `None` where they may not all fit.
+fn to_decimal(
+    precision: u8,
+    scale: u8,
+    physical: PhysicalType,
+    annotation: Annotation,
+) -> Option<Option<Conversion>> {
+    let (digits, places) = match annotation {
+        Annotation::Decimal { precision, scale } => (precision, scale),
+        _ => (digits_of(integer_bits(physical, annotation)?), 0),
+    };
+    let shift = i32::from(scale).checked_sub(places)?;
+    let widens = shift >= 0 && digits.checked_add(shift)? <= i32::from(precision);
+    if !widens || digits < 1 || places < 0 {
+        return None;
+    }
+    let is_decimal = matches!(annotation, Annotation::Decimal { .. });
+    if is_decimal && shift == 0 && precision <= physical.decimal_digits() {
+        return Some(None);
+    }
+    let shift = shift.try_into().ok()?;
+    Some(Some(match annotation {
+        Annotation::Integer { signed: false, .. } => Conversion::UnsignedToDecimal { shift },
+        _ => Conversion::Decimal { shift },
+    }))
 }
 
 /// Values of a leaf that may hold dates or instants of the calendar that Spark used before 3.0, as
@@ -178,8 +191,7 @@ pub(in crate::view) fn storage(primitive: PrimitiveType) -> Option<(Annotation, 
     })
 }
 
-/// The bits that signed integers so stored need at most: one more than it has where they have no
-/// sign.
+/// The bits that integers so stored need at most as signed ones: one more where they have no sign.
 /// `None` for what is no integer.
 fn integer_bits(physical: PhysicalType, annotation: Annotation) -> Option<u8> {
     let most: i8 = match physical {

@@ -6,8 +6,9 @@ use crate::parquet::{
 };
 use crate::schema::{DataType, MappingMode, StructField};
 
-use super::super::identity::{Mismatch, shown_fields};
 use super::leaf;
+use crate::view::Mismatch;
+use crate::view::schema::{field_id, shown_fields};
 
 /// Where a column is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +136,7 @@ fn not_stored(column: &str, data_type: &DataType) -> Mismatch {
     }
 }
 
+/// Makes columns of nulls.
 struct Maker {
     mapping: MappingMode,
     source: LeafSource,
@@ -143,12 +145,9 @@ struct Maker {
 impl Maker {
     /// `None` where nothing of it is stored: a struct of void columns.
     fn field(&self, field: &StructField) -> Option<OutputNode> {
-        let mut node = self.value(&field.data_type, Repetition::Optional)?;
-        node.name.clone_from(&field.name);
-        node.id = match self.mapping {
-            MappingMode::None => None,
-            MappingMode::Name | MappingMode::Id => field.column_id(),
-        };
+        let node = self.value(&field.data_type, Repetition::Optional)?;
+        let mut node = node.named(&field.name);
+        node.id = field_id(field, self.mapping);
         Some(node)
     }
 
@@ -168,18 +167,22 @@ impl Maker {
                 (Annotation::None, OutputKind::Group(children))
             }
             DataType::Array(array) => {
-                let element = named(
-                    "element",
-                    self.value(&array.element_type, Repetition::Optional)?,
-                );
-                let list = group("list", Repetition::Repeated, vec![element]);
+                let element = self.value(&array.element_type, Repetition::Optional)?;
+                let list = repeated("list", vec![element.named("element")]);
                 (Annotation::List, OutputKind::Group(vec![list]))
             }
             DataType::Map(map) => {
-                let key = named("key", self.value(&map.key_type, Repetition::Required)?);
-                let value = named("value", self.value(&map.value_type, Repetition::Optional)?);
-                let entries = group("key_value", Repetition::Repeated, vec![key, value]);
+                let key = self.value(&map.key_type, Repetition::Required)?;
+                let value = self.value(&map.value_type, Repetition::Optional)?;
+                let entries = repeated("key_value", vec![key.named("key"), value.named("value")]);
                 (Annotation::Map, OutputKind::Group(vec![entries]))
+            }
+            DataType::Foreign(foreign) => {
+                let maker = Maker {
+                    mapping: MappingMode::None,
+                    source: self.source.clone(),
+                };
+                return maker.value(&foreign.stored_as, repetition);
             }
             DataType::Variant => {
                 let part = |name: &str| OutputNode {
@@ -210,17 +213,6 @@ impl Maker {
     }
 }
 
-fn named(name: &str, mut node: OutputNode) -> OutputNode {
-    name.clone_into(&mut node.name);
-    node
-}
-
-fn group(name: &str, repetition: Repetition, children: Vec<OutputNode>) -> OutputNode {
-    OutputNode {
-        name: name.to_owned(),
-        id: None,
-        repetition,
-        annotation: Annotation::None,
-        kind: OutputKind::Group(children),
-    }
+fn repeated(name: &str, children: Vec<OutputNode>) -> OutputNode {
+    OutputNode::group(name, Repetition::Repeated, Annotation::None, children)
 }

@@ -2,16 +2,17 @@
 
 use crate::parquet::{LeafSource, OutputKind, OutputNode, PhysicalType, Repetition};
 use crate::schema::{
-    DataType, PartitionValue, PrimitiveType, StructField, is_null_partition_value,
+    DataType, MappingMode, PartitionValue, PrimitiveType, StructField, is_null_partition_value,
 };
 
-use super::super::identity::Mismatch;
 use super::leaf;
+use crate::view::Mismatch;
+use crate::view::schema::field_id;
 
 /// The column `field` with `value`, in its serialized form, in every row.
 pub(super) fn column(
     field: &StructField,
-    id: Option<i32>,
+    mapping: MappingMode,
     value: Option<&str>,
 ) -> Result<OutputNode, Mismatch> {
     let refused = |found: String| Mismatch {
@@ -39,7 +40,7 @@ pub(super) fn column(
     };
     Ok(OutputNode {
         name: field.name.clone(),
-        id,
+        id: field_id(field, mapping),
         repetition,
         annotation,
         kind: OutputKind::Leaf { physical, source },

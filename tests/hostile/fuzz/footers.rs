@@ -6,7 +6,8 @@ use bytes::Bytes;
 use deltafs::parquet::{Extent, Footer, OutputGroup, ParquetError, assemble, file_size_bound};
 use deltafs::schema::{MappingMode, StructType};
 use deltafs::view::Layout;
-use deltafs::view::identity::{TableShape, compare};
+use deltafs::view::PresentedSchema;
+use deltafs::view::identity::compare;
 use deltafs::view::plan::plan;
 
 use super::super::dice::Dice;
@@ -95,7 +96,7 @@ fn exercise(sample: &Sample, bytes: Vec<u8>, dice: &mut Dice) {
     let Ok(metas) = footer.row_groups_meta() else {
         return;
     };
-    let shape = TableShape {
+    let shape = PresentedSchema {
         schema: dice.pick(&sample.schemas),
         partition_columns: &[],
         mapping: sample.mapping,

@@ -1,7 +1,10 @@
 //! The `add` actions of a batch.
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::NullBuffer;
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 
 use super::{Fields, Integer, Text, TextMap};
 use crate::log::actions::DeletionVectorDescriptor;
@@ -44,6 +47,70 @@ struct DeletionVectors {
     cardinality: Integer,
 }
 
+#[derive(Debug)]
+enum PartitionValues {
+    /// `partitionValues`.
+    Map(Box<TextMap>),
+    /// `partitionValues_parsed`, as texts, by the names of its fields.
+    Parsed(Vec<(String, Text)>),
+}
+
+impl PartitionValues {
+    /// `partitionValues_parsed` counts only where a file has no `partitionValues`, which PROTOCOL.md,
+    /// "Checkpoint Schema", demands of it. Its columns have the names that the map has for keys.
+    fn of(add: &Fields<'_>) -> Result<PartitionValues, String> {
+        if let Some(map) = add.map("partitionValues")? {
+            return Ok(PartitionValues::Map(Box::new(map)));
+        }
+        let Some(parsed) = add.fields("partitionValues_parsed")? else {
+            return Ok(PartitionValues::Parsed(Vec::new()));
+        };
+        let columns = parsed.array.fields().iter().zip(parsed.array.columns());
+        let columns = columns.map(|(field, column)| {
+            let name = format!("{}.{}", parsed.prefix, field.name());
+            let texts = match column.data_type() {
+                DataType::Binary => column.clone(),
+                _ => texts(column).map_err(|error| format!("column {name}: {error}"))?,
+            };
+            Ok((field.name().clone(), Text::of(&texts, &name)?))
+        });
+        Ok(PartitionValues::Parsed(
+            columns.collect::<Result<_, String>>()?,
+        ))
+    }
+
+    fn for_each<'a>(
+        &'a self,
+        row: usize,
+        mut visit: impl FnMut(&'a str, Option<&'a str>),
+    ) -> Result<(), String> {
+        match self {
+            PartitionValues::Map(map) => map.for_each(row, visit),
+            PartitionValues::Parsed(columns) => columns.iter().try_for_each(|(name, texts)| {
+                visit(name, texts.get(row)?);
+                Ok(())
+            }),
+        }
+    }
+}
+
+/// Values as they would stand in `partitionValues`; an instant is in UTC.
+fn texts(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let exact = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let cast = |column: &ArrayRef, to: &DataType| cast_with_options(column, to, &exact);
+    match column.data_type() {
+        DataType::Timestamp(unit, _) => {
+            let number = cast(column, &DataType::Int64)?;
+            let instant = cast(&number, &DataType::Timestamp(*unit, None))?;
+            cast(&instant, &DataType::Utf8)
+        }
+        _ => cast(column, &DataType::Utf8),
+    }
+}
+
 /// Some consecutive rows of a checkpoint, seen as `add` actions.
 #[derive(Debug)]
 pub struct AddBatch {
@@ -53,7 +120,7 @@ pub struct AddBatch {
     path: Text,
     size: Integer,
     modification_time: Option<Integer>,
-    partition_values: Option<TextMap>,
+    partition_values: PartitionValues,
     deletion_vectors: Option<DeletionVectors>,
 }
 
@@ -97,7 +164,7 @@ impl AddBatch {
             path: add.text("path")?.ok_or_else(|| missing("path"))?,
             size: add.integer("size")?.ok_or_else(|| missing("size"))?,
             modification_time: add.integer("modificationTime")?,
-            partition_values: add.map("partitionValues")?,
+            partition_values: PartitionValues::of(&add)?,
             deletion_vectors,
         }))
     }
@@ -136,10 +203,7 @@ impl AddBatch {
         row: usize,
         visit: impl FnMut(&'a str, Option<&'a str>),
     ) -> Result<(), String> {
-        match &self.partition_values {
-            Some(map) => map.for_each(row, visit),
-            None => Ok(()),
-        }
+        self.partition_values.for_each(row, visit)
     }
 
     /// `add.deletionVector`.

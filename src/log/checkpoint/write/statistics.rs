@@ -194,7 +194,8 @@ fn bounds(fields: &[&StructField], mapping: MappingMode) -> Vec<Field> {
         | DataType::Struct(_)
         | DataType::Array(_)
         | DataType::Map(_)
-        | DataType::Variant => None,
+        | DataType::Variant
+        | DataType::Foreign(_) => None,
         DataType::Primitive(primitive) => Some(column::arrow_type(*primitive)),
     };
     columns(fields, mapping, &type_of)

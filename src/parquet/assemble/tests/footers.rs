@@ -3,7 +3,7 @@
 use ::parquet::basic::ColumnOrder;
 
 use super::super::super::schema::TimeUnit;
-use super::super::super::thrift::{Kind, Reader, write_struct};
+use super::super::super::thrift::{Kind, Reader, write_binary, write_struct};
 use super::*;
 
 /// A field of the `FileMetaData` of a file.
@@ -106,6 +106,30 @@ fn a_size_is_kept_or_refused() {
             matches!(error, ParquetError::DoesNotFit { needed, .. } if needed == least),
             "{error}"
         );
+    }
+}
+
+/// fastparquet decodes what it believes to be its own otherwise than the format has it.
+#[test]
+fn the_writer_is_told_unless_its_reader_presumes_what_made_chunks_do_not_keep_to() {
+    for (by, expected) in [
+        (
+            "parquet-mr version 1.12.3",
+            Some("parquet-mr version 1.12.3"),
+        ),
+        ("fastparquet-python version 2026.9.0 (build 0)", None),
+    ] {
+        let file = edited(&sample(), |id, value| match id {
+            6 => {
+                let mut text = Vec::new();
+                write_binary(&mut text, by.as_bytes());
+                Some(text)
+            }
+            _ => Some(value.to_vec()),
+        });
+        let schema = constant_first(&footer_of(file.clone()));
+        let shown = present(&file, &schema);
+        assert_eq!(metadata(&shown).file_metadata().created_by(), expected);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! See "Run Length Encoding / Bit-Packing Hybrid" in `Encodings.md` of the format.
 
-use crate::parquet::thrift::write_varint;
+use crate::parquet::varint::{take_varint, write_varint};
 
 /// A number of some width.
 pub(super) trait Number: Copy + PartialEq {
@@ -47,7 +47,7 @@ pub(super) fn decode<T: Number>(
     into.clear();
     while into.len() < count {
         let left = count - into.len();
-        let header = varint(&mut bytes)?;
+        let header = take_varint(&mut bytes, "a page ends before its values")?;
         let run = usize::try_from(header >> 1).unwrap_or(usize::MAX);
         if run == 0 {
             return Err("a run of a page has no numbers".to_owned());
@@ -143,19 +143,6 @@ fn pack<T: Number>(numbers: &[T], bits: u32, into: &mut Vec<u8>) {
     }
     into.extend_from_slice(&word.to_le_bytes()[..used.div_ceil(8) as usize]);
     into.resize(end, 0);
-}
-
-fn varint(bytes: &mut &[u8]) -> Result<u64, String> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("a page ends before its values")?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err("a run has a length of more than ten bytes".to_owned())
 }
 
 #[cfg(test)]

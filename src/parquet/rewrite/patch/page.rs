@@ -5,9 +5,10 @@ use std::ops::Range;
 use super::super::compressor::Compressor;
 use super::bounds::KeptBounds;
 use super::dictionary::Dictionary;
-use super::header::{Header, PageKind, PageV1, PageV2, RLE};
 use super::hybrid;
 use super::values::{PageValues, ValueEncoding, keep, write_sized};
+use crate::parquet::format::encoding::RLE;
+use crate::parquet::page_header::{Header, PageKind, PageV1, PageV2};
 
 /// Buffers that are used for one page after the other.
 #[derive(Default)]
@@ -160,27 +161,8 @@ impl DataPage<'_> {
         let nulls_left = entries - values_left;
         let plain = &mut buffers.plain;
         plain.clear();
-        let is_v2 = matches!(self.header.kind, PageKind::V2(_));
-        let mut level_lengths = [0; 2];
-        for (which, (levels, max)) in [
-            (&buffers.repetition, max_repetition),
-            (&buffers.definition, max_definition),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            if max == 0 {
-                continue;
-            }
-            let start = plain.len();
-            let write = |out: &mut Vec<u8>| hybrid::encode(levels, hybrid::width(max.into()), out);
-            if is_v2 {
-                write(plain);
-            } else {
-                write_sized(plain, write);
-            }
-            level_lengths[which] = plain.len() - start;
-        }
+        let repetition_length = self.write_levels(&buffers.repetition, max_repetition, plain);
+        let definition_length = self.write_levels(&buffers.definition, max_definition, plain);
         let levels_end = plain.len();
         let page_values = PageValues {
             bytes: &buffers.content[buffers.values_at.clone()],
@@ -197,17 +179,8 @@ impl DataPage<'_> {
         if entries == 0 {
             return Ok(staying);
         }
-        let packed = &mut buffers.packed;
-        packed.clear();
         let kind = match self.header.kind {
             PageKind::V2(page) => {
-                let is_compressed = page.is_compressed && plain.len() > levels_end;
-                packed.extend_from_slice(&plain[..levels_end]);
-                if is_compressed {
-                    compressor.compress(&plain[levels_end..], packed)?;
-                } else {
-                    packed.extend_from_slice(&plain[levels_end..]);
-                }
                 let starts = |levels: &[u8]| levels.iter().filter(|&&level| level == 0).count();
                 PageKind::V2(PageV2 {
                     entries,
@@ -216,23 +189,58 @@ impl DataPage<'_> {
                         0 => entries,
                         _ => starts(&buffers.repetition),
                     },
-                    repetition_length: level_lengths[0],
-                    definition_length: level_lengths[1],
-                    is_compressed,
+                    repetition_length,
+                    definition_length,
+                    is_compressed: page.is_compressed && plain.len() > levels_end,
                     ..page
                 })
             }
-            PageKind::V1(page) => {
-                compressor.compress(plain, packed)?;
-                PageKind::V1(PageV1 { entries, ..page })
-            }
+            PageKind::V1(page) => PageKind::V1(PageV1 { entries, ..page }),
             PageKind::Dictionary(_) | PageKind::Other => self.header.kind,
         };
+        let packed = &mut buffers.packed;
+        packed.clear();
+        pack(kind, plain, levels_end, compressor, packed)?;
         let start = out.len();
         Header::write(kind, packed.len(), plain.len(), out);
         let header = out.len() - start;
         out.extend_from_slice(packed);
         Ok(Staying { header, ..staying })
+    }
+
+    /// Appends levels up to `max` as pages of this kind have them, and returns how many bytes these
+    /// are.
+    fn write_levels(&self, levels: &[u8], max: u8, out: &mut Vec<u8>) -> usize {
+        if max == 0 {
+            return 0;
+        }
+        let start = out.len();
+        let write = |out: &mut Vec<u8>| hybrid::encode(levels, hybrid::width(max.into()), out);
+        match self.header.kind {
+            PageKind::V2(_) => write(out),
+            _ => write_sized(out, write),
+        }
+        out.len() - start
+    }
+}
+
+/// Appends `plain`, levels up to `levels_end` and values behind it, as a page of that kind has them.
+/// An error is a clause.
+fn pack(
+    kind: PageKind,
+    plain: &[u8],
+    levels_end: usize,
+    compressor: &mut Compressor,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let PageKind::V2(page) = kind else {
+        return compressor.compress(plain, out);
+    };
+    let (levels, values) = plain.split_at(levels_end);
+    out.extend_from_slice(levels);
+    match page.is_compressed {
+        true => compressor.compress(values, out),
+        false => Compressor::Uncompressed.compress(values, out),
     }
 }
 

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use super::super::input::smallest_value;
-use super::super::size::{PLAIN_DICTIONARY, RLE_DICTIONARY};
 use super::bounds::{KeptBounds, has_nan};
 use super::dictionary::{Dictionary, take_binary};
-use super::header::{PLAIN, RLE};
 use super::hybrid;
 use crate::parquet::PhysicalType;
+use crate::parquet::format::encoding::{PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY};
 
 /// How the values of a page are encoded, of the ways in which some can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

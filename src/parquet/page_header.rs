@@ -1,10 +1,8 @@
-//! Page headers: `PageHeader` of the format, read and written.
+//! Page headers: `PageHeader` of the format, read and written. Whether what one claims can be is
+//! looked at elsewhere ([`check_pages`](super::check_pages)).
 
-use crate::parquet::thrift::{Damage, Kind, Reader, write_struct};
-
-/// Numbers of `Encoding` in the format.
-pub(super) const PLAIN: i32 = 0;
-pub(super) const RLE: i32 = 3;
+use super::format::page_type;
+use super::thrift::{Damage, Kind, Reader, write_struct};
 
 /// What a page is, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,21 +81,21 @@ impl Header {
             compressed,
             uncompressed,
             kind: match number {
-                0 => kinds[0],
-                2 => kinds[1],
-                3 => kinds[2],
+                page_type::DATA => kinds[0],
+                page_type::DICTIONARY => kinds[1],
+                page_type::DATA_V2 => kinds[2],
                 _ => PageKind::Other,
             },
         })
     }
 
-    /// Appends the header of a data page, without statistics and without a checksum. Its sizes are
+    /// Appends the header of a page, without statistics and without a checksum. Its sizes are
     /// those of a page, below 2^31.
     pub(super) fn write(kind: PageKind, compressed: usize, uncompressed: usize, out: &mut Vec<u8>) {
         let number = match kind {
-            PageKind::Dictionary(_) => 2,
-            PageKind::V2(_) => 3,
-            PageKind::V1(_) | PageKind::Other => 0,
+            PageKind::Dictionary(_) => page_type::DICTIONARY,
+            PageKind::V2(_) => page_type::DATA_V2,
+            PageKind::V1(_) | PageKind::Other => page_type::DATA,
         };
         write_struct(out, |fields| {
             fields.i32(1, number);
@@ -192,6 +190,7 @@ fn size(reader: &mut Reader<'_>) -> Result<usize, Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parquet::format::encoding::{PLAIN, RLE};
 
     #[test]
     fn headers_come_back() {

@@ -1,17 +1,15 @@
-//! Inodes: what each number stands for, as long as the kernel remembers it.
+//! What inode numbers stand for, and the number of each.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use super::file_node::FileNode;
 use super::staging::Staged;
-use super::{Ino, NodeKind, ROOT_INO};
+use super::{Ino, NodeKind};
 use crate::base::Version;
 use crate::base::hash::stable_hash64;
-use crate::snapshot::{FileId, Generation, ProvenanceView};
+use crate::snapshot::Generation;
 use crate::staging::Transaction;
-use crate::view::Presentation;
+use crate::view::name;
 
 /// `@latest`.
 pub(super) const LATEST_INO: Ino = 2;
@@ -23,7 +21,6 @@ pub(super) const INFO_LATEST_INO: Ino = 4;
 pub(super) const INFO_HISTORY_INO: Ino = 5;
 /// `@info/metrics`.
 pub(super) const INFO_METRICS_INO: Ino = 6;
-
 /// `@staging`.
 pub(super) const STAGING_INO: Ino = 7;
 
@@ -79,12 +76,7 @@ pub(super) enum Node {
         path: Arc<str>,
     },
     /// A data file, presented.
-    File {
-        generation: Arc<Generation>,
-        presentation: Arc<Presentation>,
-        provenance: Option<ProvenanceView>,
-        id: FileId,
-    },
+    File(FileNode),
     /// A spelling of a version, or a time.
     Link {
         target: Arc<str>,
@@ -110,7 +102,7 @@ impl Node {
             | Node::InfoHistory
             | Node::InfoMetrics
             | Node::InfoFile(..)
-            | Node::File { .. }
+            | Node::File(_)
             | Node::Status(_) => NodeKind::File,
             Node::Link { .. } => NodeKind::Symlink,
         }
@@ -158,7 +150,7 @@ pub(super) fn link_ino(generation: &Generation, name: &str, target: &str) -> Ino
 /// The inode number of a presented file: the same in every version and across remounts, since its
 /// path below the version directory is bound to one content.
 pub(super) fn file_ino(generation: &Generation, path: &str) -> Ino {
-    let ino = crate::view::name::inode_of(path);
+    let ino = name::inode_of(path);
     match generation.number() {
         0 => ino,
         // Another table at the same place may use the same names for other bytes.
@@ -166,98 +158,11 @@ pub(super) fn file_ino(generation: &Generation, path: &str) -> Ino {
     }
 }
 
-struct Known {
-    node: Node,
-    lookups: u64,
-    /// Of a data file: the size that the kernel was told last.
-    size: Option<u64>,
-}
-
-/// The inodes that the kernel knows, with how often it was told of each.
-#[derive(Default)]
-pub(super) struct Nodes {
-    known: Mutex<HashMap<Ino, Known>>,
-}
-
-impl Nodes {
-    /// The node of an inode.
-    pub(super) fn get(&self, ino: Ino) -> Option<Node> {
-        match ino {
-            ROOT_INO => Some(Node::Root),
-            LATEST_INO => Some(Node::Directory {
-                base: Base::Latest,
-                path: "".into(),
-            }),
-            INFO_INO => Some(Node::Info),
-            INFO_LATEST_INO => Some(Node::InfoLatest),
-            INFO_HISTORY_INO => Some(Node::InfoHistory),
-            INFO_METRICS_INO => Some(Node::InfoMetrics),
-            STAGING_INO => Some(Node::Staging),
-            _ => self.known.lock().get(&ino).map(|known| known.node.clone()),
-        }
-    }
-
-    /// Counts one look-up of an inode. Fixed ones are always known.
-    pub(super) fn remember(&self, ino: Ino, node: impl FnOnce() -> Node) {
-        if ino <= STAGING_INO {
-            return;
-        }
-        self.known
-            .lock()
-            .entry(ino)
-            .or_insert_with(|| Known {
-                node: node(),
-                lookups: 0,
-                size: None,
-            })
-            .lookups += 1;
-    }
-
-    /// Counts one look-up of a data file that comes with its size.
-    pub(super) fn remember_file(&self, ino: Ino, size: u64, node: impl FnOnce() -> Node) {
-        let mut known = self.known.lock();
-        let known = known.entry(ino).or_insert_with(|| Known {
-            node: node(),
-            lookups: 0,
-            size: None,
-        });
-        known.lookups += 1;
-        known.size = Some(size);
-    }
-
-    /// Notes the size of a data file that the kernel is told.
-    pub(super) fn tell_size(&self, ino: Ino, size: u64) {
-        if let Some(known) = self.known.lock().get_mut(&ino) {
-            known.size = Some(size);
-        }
-    }
-
-    /// The size of a data file that the kernel was told last, if it was.
-    pub(super) fn size_told(&self, ino: Ino) -> Option<u64> {
-        self.known.lock().get(&ino)?.size
-    }
-
-    /// Takes back `count` look-ups; an inode without any is forgotten.
-    pub(super) fn forget(&self, ino: Ino, count: u64) {
-        let mut known = self.known.lock();
-        let mut forgotten = None;
-        if let Some(entry) = known.get_mut(&ino) {
-            entry.lookups = entry.lookups.saturating_sub(count);
-            if entry.lookups == 0 {
-                forgotten = known.remove(&ino);
-            }
-        }
-        // A kernel that forgets a million entries should get their memory back.
-        if known.capacity() > 4096 && known.len() < known.capacity() / 8 {
-            known.shrink_to_fit();
-        }
-        drop(known);
-        // A staged file that was deleted gives its space back now, which takes time.
-        drop(forgotten);
-    }
-
-    /// How many inodes are known.
-    pub(super) fn len(&self) -> usize {
-        self.known.lock().len()
+/// The path of a child of a directory below a version directory; of the directory itself, with a
+/// slash behind it, for the empty name.
+pub(super) fn join(parent: &str, name: &str) -> String {
+    match parent {
+        "" => name.to_owned(),
+        _ => format!("{parent}/{name}"),
     }
 }

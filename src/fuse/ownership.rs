@@ -1,4 +1,4 @@
-//! From a node of the tree to what `stat` shows.
+//! Whose nodes are shown to be, and what `stat` shows of them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,9 +11,9 @@ use crate::tree::{Attr, NodeKind};
 /// `st_blksize`: the page size, as local file systems have it.
 const BLOCK_SIZE: u32 = 4096;
 
-/// Whose the files are and what may be done with them.
+/// Owner and permissions of all nodes but staged ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Presentation {
+pub struct Ownership {
     /// Owner of every node.
     pub uid: u32,
     /// Group of every node.
@@ -26,7 +26,7 @@ pub struct Presentation {
     pub umask: u16,
 }
 
-impl Presentation {
+impl Ownership {
     /// `attr` as the kernel wants it. Every time of what is not staged is the modification time: a
     /// version's nodes have no other. What is staged belongs to whom it belongs to.
     pub(super) fn file_attr(&self, attr: &Attr) -> FileAttr {
@@ -42,7 +42,7 @@ impl Presentation {
         FileAttr {
             ino: INodeNo(attr.ino),
             size: attr.size,
-            blocks: attr.size.div_ceil(512),
+            blocks: attr.occupied.div_ceil(512),
             atime: time,
             mtime: time,
             ctime: time,
@@ -127,6 +127,7 @@ mod tests {
             ino: 7,
             kind,
             size: 1025,
+            occupied: 1025,
             modified: -1,
             permissions,
             links: 1,
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn modes_replace_the_trees_and_the_umask_takes_bits_away() {
-        let plain = Presentation {
+        let plain = Ownership {
             uid: 1,
             gid: 2,
             file_mode: None,
@@ -145,7 +146,7 @@ mod tests {
             umask: 0,
         };
         assert_eq!(plain.file_attr(&attr(NodeKind::File, 0o444)).perm, 0o444);
-        let strict = Presentation {
+        let strict = Ownership {
             file_mode: Some(0o644),
             dir_mode: Some(0o750),
             umask: 0o027,
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn sizes_count_in_512_byte_blocks_and_times_may_lie_before_the_epoch() {
-        let shown = Presentation {
+        let shown = Ownership {
             uid: 1,
             gid: 2,
             file_mode: None,
