@@ -31,7 +31,11 @@ _SETTINGS = {
 }
 # Times are the same in another zone, too.
 _ROWS = {"spark.sql.parquet.enableVectorizedReader": "false", "spark.sql.session.timeZone": "America/Los_Angeles"}
-_V2 = {"spark.sql.sources.useV1SourceList": "", "spark.sql.parquet.aggregatePushdown": "true"}
+_V2 = {
+    "spark.sql.sources.useV1SourceList": "",
+    "spark.sql.parquet.aggregatePushdown": "true",
+    "spark.sql.parquet.mergeSchema": "true",
+}
 _SPLITS_OF_A_FILE = 5
 
 
