@@ -162,6 +162,30 @@ def _refused(lab: Lab, t: Staged, directory: Path, told: str) -> None:
     lab.report.check(t.latest() == before, what, f"made version {t.latest()}")
 
 
+def variants(lab: Lab) -> None:
+    """Spark 4.1 shreds variants unless told not to, which a table has to allow; it reads both from the mount."""
+    kinds = {"id": "long", "v": "variant"}
+    select = ["id", """parse_json(concat('{"a": ', id, ', "b": [null, "x"]}')) v"""]
+    ids = rows(0, 8, {"id": "long"})
+    shown = sorted((i, i, f'{{"a":{i},"b":[null,"x"]}}') for i in range(8))
+    unshredded = {"spark.sql.variant.writeShredding.enabled": "false"}
+    for properties in ({}, {"delta.enableVariantShredding": "true"}):
+        table = lab.create(schema(kinds), properties=properties)
+        with lab.staged(f"spark: variants {list(properties)}", table) as t:
+            if not properties:
+                _refused(lab, t, t.stage(ids, _by_spark(lab, select=select)), "column v")
+            for settings in [{}, unshredded] if properties else [unshredded]:
+                t.commit(ids, _by_spark(lab, select=select, settings=settings))
+                path = str(t.mountpoint / f"@v{t.latest()}")
+                asked = ["id", "variant_get(v, '$.a', 'bigint') a", "to_json(v) j"]
+                for vectorized in ("true", "false"):
+                    reader = {"spark.sql.parquet.enableVectorizedReader": vectorized}
+                    got = ask(SPARK, "read", lab.work, path=path, select=asked, settings=reader)
+                    have = sorted(zip(*(c.to_pylist() for c in got.columns), strict=True))
+                    what = f"{t.name}@v{t.latest()}: Spark, vectorized {vectorized}"
+                    lab.report.check(have == sorted(shown * t.latest()), what, f"{have[:2]}, {len(have)} rows")
+
+
 def on_a_version(lab: Lab) -> None:
     """Spark pointed at a version directory, in any mode, fails and changes nothing."""
     kinds = {n: KINDS[n] for n in ("id", "text")}
@@ -189,5 +213,6 @@ CASES = {
     "spark: modes": modes,
     "spark: unfinished": unfinished,
     "spark: refused": refused,
+    "spark: variants": variants,
     "spark: on a version": on_a_version,
 }
