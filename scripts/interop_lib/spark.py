@@ -26,6 +26,9 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
+    # The default of Spark 4. Spark 3 fails otherwise on old dates in files that it has not written.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     # Directory names are text until somebody says what they are: 001 is not 1.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
@@ -76,10 +79,20 @@ def settings(values: dict[str, str]) -> Iterator[Any]:
                 spark.conf.set(key, old)
 
 
+def arrow(frame: Any) -> pa.Table:
+    """The rows of a frame, also of Spark 3, which has no `toArrow`."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches(batches) if batches else to_arrow_schema(frame.schema).empty_table()
+
+
 def rows(path: str, more: dict[str, str]) -> pa.Table:
     """All rows of a directory of Parquet files."""
     with settings(more) as spark:
-        return spark.read.parquet(f"file://{path}").toArrow()
+        return arrow(spark.read.parquet(f"file://{path}"))
 
 
 def _splits(path: str) -> dict[str, str]:
@@ -114,7 +127,7 @@ def _ask(more: Callable[[str], dict[str, str]]) -> Callable[[str, pa.Table], pa.
             }
             # One job for all of them: each has a scan of its own, with its own filter pushed down.
             scans = [f"SELECT {i} q FROM t WHERE {where}" for i, where in enumerate(questions.values())]
-            counted = spark.sql(f"SELECT q, count(*) n FROM ({' UNION ALL '.join(scans)}) GROUP BY q").toArrow()
+            counted = arrow(spark.sql(f"SELECT q, count(*) n FROM ({' UNION ALL '.join(scans)}) GROUP BY q"))
             counts = dict(zip(*(c.to_pylist() for c in counted.columns), strict=True))
             for i, name in enumerate(questions):
                 found = found.append_column(name, pa.array([counts.get(i, 0)], pa.int64()))
@@ -128,13 +141,13 @@ def _bounds(spark: Any, names: list[str]) -> pa.Table:
     parts = [f"count({n}) `{i}.count`, min({n}) `{i}.min`, max({n}) `{i}.max`" for i, n in enumerate(names)]
     query = f"SELECT count(*) `*`, {', '.join(parts)} FROM t"
     try:
-        return spark.sql(query).toArrow()
+        return arrow(spark.sql(query))
     except Exception as e:
         # Of a row group without a value, or without statistics, Spark asks to be asked otherwise.
         if "No min/max found for Parquet file" not in str(e):
             raise
         with settings({"spark.sql.parquet.aggregatePushdown": "false"}):
-            return spark.sql(query).toArrow()
+            return arrow(spark.sql(query))
 
 
 def literal(value: pa.Scalar) -> str:

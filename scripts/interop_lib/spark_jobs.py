@@ -36,7 +36,7 @@ def read(path: str, select: list[str] | None = None, settings: dict[str, str] | 
     """The rows, or expressions over them, of a directory of Parquet files."""
     with spark.settings(settings or {}) as session:
         frame = session.read.parquet(f"file://{path}")
-        return (frame.selectExpr(*select) if select else frame).toArrow()
+        return spark.arrow(frame.selectExpr(*select) if select else frame)
 
 
 JOBS: dict[str, Callable[..., Any]] = {"write": write, "read": read}
