@@ -99,6 +99,14 @@ pub trait ObjectReader: Send + Sync + fmt::Debug {
     fn as_file(&self) -> Option<&Arc<File>>;
 }
 
+/// [`ObjectReader::read_at`] of bytes that are in memory.
+pub fn read_memory(bytes: &[u8], buffer: &mut [u8], offset: u64) -> usize {
+    let start = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
+    let count = buffer.len().min(bytes.len() - start);
+    buffer[..count].copy_from_slice(&bytes[start..start + count]);
+    count
+}
+
 /// A tree of objects under one root. All calls block; every backend passes `conformance`.
 ///
 /// No call leaves the root: a path with an empty, `.` or `..` segment or a NUL, and a symlink that

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import calendars, checkpoints, faults, golden, live, readers, reads, tables, writes
+from . import calendars, checkpoints, faults, golden, live, readers, reads, strict_specimens, tables, writes
 from .environments import MORE, NODE, OLD, SPARK, TODAY, Environment
 from .product import Deltafs, default_binary
 from .report import Report, table
@@ -157,6 +157,8 @@ def _readers(
         return
     started, rows = time.monotonic(), []
     reads.check_specimens(environments, report, work / "specimens")
+    wrong = list(strict_specimens.missed(work / "strict"))
+    report.check(not wrong, "strict", f"it does not find what is wrong with a file: {wrong}")
     for case in cases:
         scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="t-", dir=work)))
         rows.append(readers.run(case, environments, deltafs, report, scratch).row())

@@ -1,17 +1,18 @@
 // Reads Parquet files with hyparquet, an implementation in JavaScript alone: `node hyparquet.mjs MODULES FILE...`.
 //
 // MODULES is the directory that has hyparquet installed. One JSON value a file goes to stdout: the schema by its
-// elements, and the columns by their names. Values that JSON has none for are objects of one member: `i` a long as text, `f` a
-// number that is none, `b` bytes as hexadecimal digits, `t` a time in microseconds, `d` a day. Decimals come as they are stored,
-// because hyparquet makes doubles of them.
+// elements, and the columns by their names. Values that JSON has none for are objects of one member: `i` a long as text,
+// `f` a number that is none, `b` bytes as hexadecimal digits, `t` a time in microseconds, `d` a day. Decimals come as they
+// are stored, because hyparquet makes doubles of them.
 
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const [modules, ...files] = process.argv.slice(2)
 const require = createRequire(pathToFileURL(`${modules}/`))
-const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import(pathToFileURL(require.resolve('hyparquet')))
-const { compressors } = await import(pathToFileURL(require.resolve('hyparquet-compressors')))
+const load = (name) => import(pathToFileURL(require.resolve(name)))
+const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await load('hyparquet')
+const { compressors } = await load('hyparquet-compressors')
 
 const parsers = {
   timestampFromMilliseconds: (millis) => ({ t: String(BigInt(millis) * 1000n) }),
@@ -40,8 +41,8 @@ for (const path of files) {
       delete element.logical_type
     }
   }
-  // The columns by name: where none are named, hyparquet 1.33 takes column chunks to lie in the file in the order of the
-  // schema, which the format does not ask for, and which they cannot where the first column is a partition column.
+  // The columns by name: where none are named, hyparquet 1.33 takes column chunks to lie in the file in the order of
+  // the schema, which the format does not ask for, and which they cannot where the first column is a partition column.
   const names = []
   for (let at = 1; at < schema.length; ) {
     names.push(schema[at].name)
@@ -51,14 +52,15 @@ for (const path of files) {
   const read = async (options) => {
     let rows = []
     const onComplete = (found) => (rows = found.map((row) => row.map(plain)))
-    await parquetRead({ file, metadata, compressors, parsers, utf8: false, columns: names, rowFormat: 'array', onComplete, ...options })
+    const how = { compressors, parsers, utf8: false, columns: names, rowFormat: 'array' }
+    await parquetRead({ file, metadata, onComplete, ...how, ...options })
     return rows
   }
   const rows = await read({})
   // The second half once more, by the offset indexes.
   const half = Math.floor(rows.length / 2)
   const again = await read({ rowStart: half, rowEnd: rows.length, useOffsetIndex: true })
-  if (JSON.stringify(again) !== JSON.stringify(rows.slice(half))) throw new Error(`${path}: other rows by its offset index`)
+  if (JSON.stringify(again) !== JSON.stringify(rows.slice(half))) throw new Error(`${path}: others by its offset index`)
   const columns = Object.fromEntries(names.map((name, child) => [name, rows.map((row) => row[child])]))
   const number = (key, value) => (typeof value === 'bigint' ? Number(value) : value)
   process.stdout.write(`${JSON.stringify({ schema, columns }, number)}\n`)

@@ -1,8 +1,10 @@
-"""Data files whose types are others than Spark writes: integers without a sign, bytes of one length, columns of nulls."""
+"""Data files of other writers than Spark: integers without a sign, bytes of one length, columns of nulls, metadata."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,9 @@ def foreign_types(root: Path) -> None:
     stored = pa.table({name: values for name, _, values, _ in columns})
     read = pa.table(
         {
-            name: pa.array([Decimal(v) if isinstance(v, int) and name == "u64" else v for v in values.to_pylist()], kind)
+            name: pa.array(
+                [Decimal(v) if isinstance(v, int) and name == "u64" else v for v in values.to_pylist()], kind
+            )
             for name, _, values, kind in columns
         }
     )
@@ -99,6 +103,37 @@ def foreign_nulls(root: Path) -> None:
     table.expect(read)
     table.commit(table.remove(file), deleted(file, dv.inline([1])), operation="DELETE")
     table.expect(without(read, [1]))
+
+
+@recipe()
+def foreign_metadata(root: Path) -> None:
+    """Metadata by which readers see other columns: of GeoParquet, of pandas, and of Spark, as pyarrow leaves it."""
+    table = Handmade(root)
+    fields = [field("id", "long"), field("shape", "binary"), field("name", "string")]
+    table.commit(table.protocol(), table.metadata(fields))
+    point = struct.pack("<BIdd", 1, 1, 1.5, 2.5)
+    geo = {
+        "version": "1.1.0",
+        "primary_column": "shape",
+        "columns": {"shape": {"encoding": "WKB", "geometry_types": []}},
+    }
+    names = {"name": "label", "field_name": "name", "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
+    count = {"name": "id", "field_name": "id", "pandas_type": "unicode", "numpy_type": "string", "metadata": None}
+    frame = {"index_columns": [], "column_indexes": [], "columns": [count, names], "pandas_version": "3.1.1"}
+    row = {"type": "struct", "fields": [field("id", "integer"), field("name", "string")]}
+    entries = {"geo": geo, "pandas": frame, "org.apache.spark.sql.parquet.row.metadata": row}
+    shown: list[pa.Table] = []
+    for i, (key, value) in enumerate(entries.items()):
+        rows = pa.table(
+            {
+                "id": pa.array([2 * i, 2 * i + 1], pa.int64()),
+                "shape": pa.array([point, None], pa.binary()),
+                "name": pa.array([None, key]),
+            }
+        )
+        table.commit(table.write(rows.replace_schema_metadata({key: json.dumps(value)})))
+        shown.append(rows)
+        table.expect(pa.concat_tables(shown))
 
 
 @recipe()

@@ -13,6 +13,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use self::print::{Column, Rows, print_fields};
+use super::spec::absolute;
 use super::{CliError, exit_codes, table};
 use crate::base::Version;
 use crate::base::clock::{now_ms, rfc3339};
@@ -44,6 +45,10 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     text.split_once('=')
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .ok_or_else(|| format!("expected KEY=VALUE, found {text:?}"))
+}
+
+fn prefix(text: &str) -> Result<String, &'static str> {
+    absolute(text).ok_or("expected a directory or a URL")
 }
 
 fn number(text: &str) -> Result<usize, &'static str> {
@@ -95,6 +100,10 @@ pub(super) struct FilesArgs {
     /// (unsupported), which makes the exit code 1.
     #[arg(long)]
     check: bool,
+    /// As of the mount: a directory or URL outside the table that its files may lie under; may be given
+    /// repeatedly.
+    #[arg(long, value_name = "PREFIX", value_parser = prefix)]
+    allow_path: Vec<String>,
     /// Files as a reader of the version sees them, or the data files' own bytes.
     #[arg(
         long,
@@ -136,12 +145,12 @@ struct Target {
 }
 
 impl TableArgs {
-    fn open(&self) -> Result<Target, CliError> {
+    fn open(&self, allow_paths: &[String]) -> Result<Target, CliError> {
         let options = StoreOptions {
             pairs: self.option.clone(),
         };
         let TableUrl { location, at } = TableUrl::parse(&self.table);
-        let table = table::open(&location, &options, &[], Duration::ZERO)?;
+        let table = table::open(&location, &options, allow_paths, Duration::ZERO)?;
         let generation = table.current();
         let version = match at {
             None => generation.newest(),
@@ -171,7 +180,7 @@ impl TableArgs {
 
 /// Runs `deltafs history`.
 pub(super) fn history(args: &HistoryArgs) -> Result<(), CliError> {
-    let target = args.table.open()?;
+    let target = args.table.open(&[])?;
     let generation = &target.generation;
     let listing = generation.listing();
     if !listing.has_commit(target.version) {
@@ -237,7 +246,7 @@ fn history_row(entry: &Map<String, Value>) -> Vec<String> {
 
 /// Runs `deltafs detail`.
 pub(super) fn detail(args: &DetailArgs) -> Result<(), CliError> {
-    let target = args.table.open()?;
+    let target = args.table.open(&[])?;
     let snapshot = target.generation.snapshot(target.version)?;
     let detail = report::detail(&target.generation, &snapshot, true)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -251,7 +260,7 @@ pub(super) fn detail(args: &DetailArgs) -> Result<(), CliError> {
 
 /// Runs `deltafs files`.
 pub(super) fn files(args: &FilesArgs) -> Result<(), CliError> {
-    let target = args.table.open()?;
+    let target = args.table.open(&args.allow_path)?;
     let view = VersionView::new(
         target.generation.clone(),
         target.version,

@@ -61,8 +61,8 @@ pub(super) struct Adapter<N: Nodes> {
 }
 
 impl<N: Nodes> Adapter<N> {
-    /// Of a mount with these options. Where files are opened without asking, nothing passes through
-    /// the kernel.
+    /// The adapter of a mount with these options. Where files are opened without asking, nothing
+    /// passes through the kernel.
     pub fn new(nodes: Arc<N>, options: &MountOptions) -> Self {
         let fast_open = options.fast_open && options.read_only;
         Adapter {

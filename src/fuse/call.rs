@@ -18,7 +18,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// A context.
+    /// The context of an operation on an inode.
     pub(super) const fn new(operation: &'static str, ino: Ino) -> Context {
         Context { operation, ino }
     }

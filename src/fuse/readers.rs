@@ -52,7 +52,7 @@ pub(super) struct Readers<N: Nodes> {
 }
 
 impl<N: Nodes> Readers<N> {
-    /// None yet.
+    /// No open files yet.
     pub fn new(nodes: Arc<N>) -> Readers<N> {
         Readers {
             nodes,

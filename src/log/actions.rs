@@ -26,7 +26,7 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// How data files are encoded.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub format: Format,
     /// The schema as JSON text; empty where the action has none, which Delta on Spark takes for a
     /// table without columns.
@@ -49,11 +49,12 @@ pub struct Metadata {
 
 /// PROTOCOL.md, "Format Specification".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Format {
     /// `parquet` in every table that Delta Lake since 0.3 makes.
     pub provider: String,
     /// Options of the provider.
-    #[serde(default, deserialize_with = "properties")]
+    #[serde(deserialize_with = "properties")]
     pub options: BTreeMap<String, String>,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct PageV2 {
 /// A page header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Of itself, bytes.
+    /// The size of the header itself, bytes.
     pub(super) length: usize,
     /// The size of the page, bytes.
     pub(super) compressed: usize,

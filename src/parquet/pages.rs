@@ -122,7 +122,7 @@ fn each_page(
 
 /// The fields of a `PageHeader` that claim sizes, and how the values of a data page are encoded.
 struct PageHeader {
-    /// Of the header itself, bytes.
+    /// The size of the header itself, bytes.
     length: u64,
     uncompressed: u64,
     compressed: u64,

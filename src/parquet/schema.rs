@@ -121,7 +121,7 @@ pub enum Annotation {
 }
 
 impl Annotation {
-    /// Of a column that has nothing but nulls: what writers make of one without a type.
+    /// The annotation of a column that has nothing but nulls: what writers make of one without a type.
     pub const ALWAYS_NULL: Annotation = Annotation::Other("UNKNOWN (always null)");
 }
 

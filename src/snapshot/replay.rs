@@ -25,7 +25,7 @@ pub(super) use commit::CommitApplier;
 pub(super) struct State {
     protocol: Option<Arc<Protocol>>,
     metadata: Option<Arc<Metadata>>,
-    /// Of `protocol` and `metadata`; absent while one of them is.
+    /// What `protocol` and `metadata` make; absent while one of them is.
     definition: Option<Arc<Definition>>,
     files: RoaringBitmap,
     transactions: Arc<BTreeMap<String, SetTransaction>>,

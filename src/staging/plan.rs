@@ -95,7 +95,7 @@ impl PartitionFilter for PartitionSet {
 }
 
 impl Plan {
-    /// Of a request against the read version.
+    /// The plan of a request against the read version.
     pub(super) fn new(
         view: &ViewOptions,
         generation: &Arc<Generation>,

@@ -14,7 +14,7 @@ use super::{Ino, ROOT_INO};
 struct Known {
     node: Node,
     lookups: u64,
-    /// Of a data file: the size that the kernel was told last.
+    /// The size that the kernel was told last, of a data file.
     size: Option<u64>,
 }
 

@@ -9,6 +9,7 @@ use super::node::Node;
 use super::staging::StagedFile;
 use super::{Ino, Opened, Tree, TreeError};
 use crate::storage::posix::Access;
+use crate::storage::read_memory;
 use crate::view::{OpenPlan, PresentedFile, ViewError};
 
 /// What a file handle stands for.
@@ -139,13 +140,7 @@ impl Tree {
         let read = match &*file {
             OpenFile::Data(reader) => reader.read_at(buffer, offset)?,
             OpenFile::Staged(file) => file.read(buffer, offset)?,
-            OpenFile::Memory(content) => {
-                let start =
-                    usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
-                let count = buffer.len().min(content.len() - start);
-                buffer[..count].copy_from_slice(&content[start..start + count]);
-                count
-            }
+            OpenFile::Memory(content) => read_memory(content, buffer, offset),
         };
         Counters::add(&self.counters.reads, 1);
         Counters::add(&self.counters.read_bytes, read as u64);

@@ -6,7 +6,7 @@ use crate::parquet::Extent;
 use crate::storage::cache::CacheFile;
 use crate::storage::clones::{CloneParts, Piece};
 use crate::storage::posix::Seek;
-use crate::storage::{ObjectReader, StorageError};
+use crate::storage::{ObjectReader, StorageError, read_memory};
 
 /// What was made for a presented file.
 pub(super) enum Made {
@@ -19,12 +19,7 @@ pub(super) enum Made {
 impl Made {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, StorageError> {
         match self {
-            Made::Memory(bytes) => {
-                let start = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
-                let count = buffer.len().min(bytes.len() - start);
-                buffer[..count].copy_from_slice(&bytes[start..start + count]);
-                Ok(count)
-            }
+            Made::Memory(bytes) => Ok(read_memory(bytes, buffer, offset)),
             Made::File(file) => file.read_at(buffer, offset),
         }
     }
@@ -145,8 +140,8 @@ impl Composition {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// It as a file that begins as the original one does; `None` where original bytes have moved, or
-    /// stand behind others.
+    /// The presented file as a clone of the original one with other bytes behind it; `None` where
+    /// original bytes have moved, or stand behind others.
     pub(super) fn as_clone<'a>(&'a self, original: &'a dyn ObjectReader) -> Option<CloneParts<'a>> {
         let mut parts = CloneParts {
             original,

@@ -1,6 +1,7 @@
 //! In what a file is not what the table shows.
 
-use crate::parquet::Node;
+use crate::parquet::{Node, Repetition};
+use crate::schema::column_path;
 
 /// The first thing in which a file is not what the table shows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,4 +32,26 @@ impl Mismatch {
             format!("column {}", self.column)
         }
     }
+}
+
+/// The key and the value of the entries of a map.
+pub(super) fn key_and_value<'n>(
+    entries: &'n Node,
+    column: &str,
+) -> Result<(&'n Node, &'n Node), Mismatch> {
+    let [key, value] = entries.children() else {
+        return Err(Mismatch::of(
+            column,
+            entries,
+            "entries of a key and a value",
+        ));
+    };
+    if key.repetition != Repetition::Required {
+        return Err(Mismatch {
+            column: column_path(column, "key"),
+            found: "keys that may be null".to_owned(),
+            expected: "keys that are never null".to_owned(),
+        });
+    }
+    Ok((key, value))
 }

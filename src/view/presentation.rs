@@ -32,8 +32,8 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// Of the schema of `snapshot`, which must be readable. Only the schema counts. An error when
-    /// the layout cannot show the partition columns.
+    /// The presentation of the schema of `snapshot`, which must be readable; nothing else of it counts.
+    /// An error when the layout cannot show the partition columns.
     pub(super) fn new(
         roots: TableRoots,
         options: &ViewOptions,

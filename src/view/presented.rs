@@ -59,7 +59,7 @@ impl std::fmt::Debug for PresentedFile {
 }
 
 impl PresentedFile {
-    /// Of an open data file.
+    /// `content` presented from an open data file.
     pub(super) fn new(original: Box<dyn ObjectReader>, content: Content) -> PresentedFile {
         PresentedFile {
             original,

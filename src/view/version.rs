@@ -59,8 +59,8 @@ pub struct VersionView {
 }
 
 impl VersionView {
-    /// Of one version; an error when it cannot be built or read. `known` are presentations of other
-    /// versions, one of which may fit.
+    /// The view of one version; an error when it cannot be built or read. `known` are presentations of
+    /// other versions, one of which may fit.
     pub fn new(
         generation: Arc<Generation>,
         version: Version,

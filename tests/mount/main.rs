@@ -191,6 +191,32 @@ fn files_that_cannot_be_presented_make_the_check_fail() {
     }
 }
 
+/// A clone of a table names files that lie in the other one: the check asks for them as a mount does.
+#[test]
+fn files_outside_the_table_are_checked_where_they_are_allowed() {
+    let rig = Rig::new();
+    let table = rig.table();
+    let other = table.with_file_name("another");
+    fs::create_dir(&other).expect("can be made");
+    let add = rig.data_file("a.parquet", b"no Parquet");
+    fs::rename(table.join("a.parquet"), other.join("a.parquet")).expect("can be moved");
+    let url = format!("file://{}/a.parquet", other.display());
+    rig.commit(1, &[&add.replace("a.parquet", &url)]);
+    let table = table.display().to_string();
+    let other = other.display().to_string();
+    let said = |more: &[&str]| {
+        let checked = rig.run(&[&["files", &table, "--check"], more].concat());
+        String::from_utf8_lossy(&checked.stdout).into_owned()
+    };
+    let refused = said(&[]);
+    assert!(refused.contains("--allow-path"), "{refused}");
+    let read = said(&["--allow-path", &other]);
+    assert!(
+        read.contains("Parquet") && !read.contains("--allow-path"),
+        "{read}"
+    );
+}
+
 /// A directory for transactions that is not there is noticed by whoever mounts, not by the first writer.
 #[test]
 fn a_staging_directory_that_is_none_is_refused() {

@@ -106,6 +106,18 @@ fn a_table_of_another_format_is_refused_by_name() {
     assert!(matches!(&*error, SnapshotError::NotParquet { version: 0, found } if found == "orc"));
 }
 
+/// A `format` that does not say a provider is that of every table.
+#[test]
+fn a_format_that_says_nothing_is_parquet() {
+    for format in [json!({}), json!({"options": {}}), json!(null)] {
+        let action = metadata(ID).with("format", format.clone());
+        let table = TableBuilder::with_actions([protocol(1, 2), action, add("f")]);
+        let snapshot = table.snapshot(0).unwrap();
+        assert!(snapshot.readable().is_ok(), "{format}");
+        assert_eq!(snapshot.metadata().format.provider, "parquet", "{format}");
+    }
+}
+
 /// "Schema of the table": one that cannot be parsed makes the version unreadable, not the table.
 #[test]
 fn a_broken_schema_costs_only_its_versions() {

@@ -18,18 +18,25 @@ use jiff::civil::{Date, DateTime, Time};
 use super::Value;
 use crate::intake::types::arrow_type;
 use crate::parquet::PhysicalType;
-use crate::schema::{PartitionValue, PrimitiveType};
+use crate::schema::{self, PartitionValue, PrimitiveType};
 
 /// The value that a directory name stands for, serialized; the outer `None` where it is no value of
 /// the type. The empty text is null.
 ///
 /// Taken are the forms of PROTOCOL.md, and beyond them: numbers with leading zeros or a sign, and
-/// timestamps with any offset; without one they are in UTC.
+/// timestamps with any offset; without one they are in UTC. Nothing is cut off, as it is where a log
+/// is read: a time behind a date, and what is below a microsecond.
 pub(in crate::intake) fn canonical(text: &str, primitive: PrimitiveType) -> Option<Value> {
     if text.is_empty() {
         return Some(None);
     }
-    written(&PartitionValue::parse(text, primitive)?, primitive)
+    let value = match primitive {
+        PrimitiveType::Date => PartitionValue::Days(schema::days(text)?),
+        PrimitiveType::Timestamp => PartitionValue::Micros(schema::partition_timestamp(text)?),
+        PrimitiveType::TimestampNtz => PartitionValue::Micros(schema::wall_clock(text)?),
+        _ => PartitionValue::parse(text, primitive)?,
+    };
+    written(&value, primitive)
 }
 
 /// The value at `row` of an array of the type's Arrow type, serialized; the outer `None` where it
@@ -281,7 +288,8 @@ mod tests {
             (P::String, "", Some("(null)")),
             (P::Byte, "128", None),
             (P::Boolean, "TRUE", Some("true")),
-            (P::Boolean, "1", None),
+            (P::Boolean, "1", Some("true")),
+            (P::Boolean, "2", None),
             (P::Double, "1e3", Some("1000.0")),
             (P::Double, "-0.0", Some("0.0")),
             (P::Double, "nan", Some("NaN")),

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use super::super::testing::{MemoryObject, empty_file, file_of, footer_of};
-use super::super::thrift::{FieldWriter, write_integer, write_struct};
+use super::super::thrift::{FieldWriter, Kind, write_integer, write_struct};
 use super::*;
 
 /// Where the footer of the files of these tests starts.

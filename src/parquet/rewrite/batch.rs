@@ -8,11 +8,11 @@ pub(super) struct Batch<V> {
     pub(super) records: usize,
     /// Values and nulls.
     pub(super) entries: usize,
-    /// Of each entry; empty where the leaf has no such levels.
+    /// The definition level of each entry; empty where the leaf has none.
     pub(super) definition: Vec<i16>,
-    /// Of each entry; empty where the leaf has no such levels. 0 starts a record.
+    /// The repetition level of each entry; empty where the leaf has none. 0 starts a record.
     pub(super) repetition: Vec<i16>,
-    /// Those there are: of entries with the highest definition level.
+    /// The values of the entries with the highest definition level.
     pub(super) values: Vec<V>,
 }
 

@@ -27,7 +27,7 @@ pub(in crate::tree) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Of `file`, which the caller has opened after [`Staged::about_to_open`].
+    /// An open staged file; the caller has opened `file` after [`Staged::about_to_open`].
     fn new(staged: &Arc<Staged>, file: File, access: Access) -> StagedFile {
         if access.writes() {
             staged.transaction.note_writer(staged.identity.1);

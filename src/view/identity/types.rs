@@ -8,6 +8,7 @@ use crate::schema::{
 };
 
 use crate::view::Mismatch;
+use crate::view::mismatch::key_and_value;
 use crate::view::plan::storage;
 use crate::view::schema::shown_fields;
 
@@ -187,20 +188,7 @@ impl Comparison {
 
     /// Whatever annotation the repeated group in a map has, readers pass over it.
     fn entries(self, map: &MapType, entries: &Node, column: &str) -> Result<(), Mismatch> {
-        let [key, value] = entries.children() else {
-            return Err(Mismatch::of(
-                column,
-                entries,
-                "entries of a key and a value",
-            ));
-        };
-        if key.repetition != Repetition::Required {
-            return Err(Mismatch {
-                column: column_path(column, "key"),
-                found: "keys that may be null".to_owned(),
-                expected: "keys that are never null".to_owned(),
-            });
-        }
+        let (key, value) = key_and_value(entries, column)?;
         self.part(&map.key_type, key, &column_path(column, "key"))?;
         self.part(&map.value_type, value, &column_path(column, "value"))
     }

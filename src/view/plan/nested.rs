@@ -4,6 +4,7 @@ use super::{Planner, missing, required_but_missing};
 use crate::parquet::{Annotation, Levels, Node, OutputNode, Repetition};
 use crate::schema::{ArrayType, DataType, MapType, StructType, column_path};
 use crate::view::Mismatch;
+use crate::view::mismatch::key_and_value;
 use crate::view::schema::shown_fields;
 
 impl Planner<'_> {
@@ -112,20 +113,7 @@ impl Planner<'_> {
         levels: Levels,
         column: &str,
     ) -> Result<OutputNode, Mismatch> {
-        let [key, value] = entries.children() else {
-            return Err(Mismatch::of(
-                column,
-                entries,
-                "entries of a key and a value",
-            ));
-        };
-        if key.repetition != Repetition::Required {
-            return Err(Mismatch {
-                column: column_path(column, "key"),
-                found: "keys that may be null".to_owned(),
-                expected: "keys that are never null".to_owned(),
-            });
-        }
+        let (key, value) = key_and_value(entries, column)?;
         let below = levels.below(entries.repetition);
         let parts = vec![
             self.part(&map.key_type, key, below, &column_path(column, "key"))?,

@@ -102,7 +102,7 @@ impl<'a> KeptBounds<'a> {
         }
     }
 
-    /// Of which bounds a value that stays is wanted.
+    /// Which bounds hold only if a value that equals them is found among those that stay.
     pub(super) fn wanted(&self) -> [bool; 2] {
         match self.bounds {
             Some(_) => [0, 1].map(|which| self.gone[which] && !self.stays[which]),

@@ -17,7 +17,7 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Of `page`, which is plainly encoded and not compressed. An error is a clause.
+    /// Reads the dictionary in `page`, which is plainly encoded and not compressed. An error is a clause.
     pub(super) fn new(
         page: &[u8],
         values: usize,

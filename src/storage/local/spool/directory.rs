@@ -38,7 +38,7 @@ pub struct SpoolDirectory {
 }
 
 impl SpoolDirectory {
-    /// Of an open directory of which this process has the lock; ENOENT where it is not whole.
+    /// Takes an open directory of which this process has the lock; ENOENT where it is not whole.
     pub(super) fn new(
         id: &str,
         shown: PathBuf,
