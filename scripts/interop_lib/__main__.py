@@ -81,7 +81,9 @@ def _arguments() -> argparse.Namespace:
     )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--all-readers", action="store_true", help="fastparquet, daft and hyparquet too; Sail, and the corpus, for writes"
+        "--all-readers",
+        action="store_true",
+        help="fastparquet, daft and hyparquet too; Sail, and the corpus, for writes",
     )
     chosen.add_argument(
         "--old-readers", action="store_true", help="pyarrow, pandas, polars and DuckDB of 2024 instead of today's"
@@ -135,7 +137,9 @@ def _checkpoints(cases: list[tables.Case], program: Path, report: Report, work: 
 
 def _environments(args: argparse.Namespace, report: Report) -> list[Environment]:
     """The readers to take, without those that could not be installed."""
-    wanted = [OLD] if args.old_readers else [SPARK] if args.spark else [TODAY, MORE, NODE] if args.all_readers else [TODAY]
+    wanted = (
+        [OLD] if args.old_readers else [SPARK] if args.spark else [TODAY, MORE, NODE] if args.all_readers else [TODAY]
+    )
     for environment in wanted:
         if missing := environment.missing():
             report.skip(f"readers {', '.join(environment.label(n) for n in environment.flat)}", missing)

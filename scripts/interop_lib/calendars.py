@@ -1,7 +1,7 @@
 """Dates and times in the calendar that Spark used before 3.0, as Spark writes them today when it is told to.
 
-Spark writes files in the old calendar in several time zones, which it notes in them. They become a Delta table, and what
-the mount shows of them has to be what Spark reads from the files themselves.
+Spark writes files in the old calendar in several time zones, which it notes in them. They become a Delta table, and
+what the mount shows of them has to be what Spark reads from the files themselves.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _LEGACY = {
     "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
 }
 _FIELDS = [field("n", "long"), field("zone", "string"), field("at", "timestamp"), field("day", "date")]
-# Around these instants a zone or the calendar changes its difference to today's: 0001, 0100, 0200, 0500, 1400, 1500, 1582,
-# 1845, 1883, 1892, 1900. Before the year 1 of the zone Spark asks Java, whose answers depend on its age.
+# Around these instants a zone or the calendar changes its difference to today's: 0001, 0100, 0200, 0500, 1400, 1500,
+# 1582, 1845, 1883, 1892, 1900. Before the year 1 of the zone Spark asks Java, whose answers depend on its age.
 _CENTRES = [
     -62_135_337_600,
     -59_006_448_000,

@@ -112,7 +112,9 @@ def ask(environment: Environment, do: str, scratch: Path, **arguments: Any) -> p
     out = Path(tempfile.mkdtemp(prefix="ask-", dir=scratch))
     child = child_of(environment)
     try:
-        whole = child.do([json.dumps({"id": 0, "out": str(out), "do": do, "arguments": arguments})], environment.patience)
+        whole = child.do(
+            [json.dumps({"id": 0, "out": str(out), "do": do, "arguments": arguments})], environment.patience
+        )
     except TimeoutError as e:
         done_with(environment, child, broken=True)
         raise JobFailed(str(e)) from None

@@ -20,9 +20,9 @@ class Environment:
     """Readers by their names in `worker`, and the interpreter that has them.
 
     `prefix` tells their labels from those of the same readers elsewhere. `hive` names those that read partition values
-    from directory names as text, `bounds` those that are asked for what statistics can answer. With `lasts`, one process
-    does all that is asked, because it takes long to start. `patience` is how long one batch of reads may take, in
-    seconds; `variables` are those of the environment; `needs` is a program that has to be there besides.
+    from directory names as text, `bounds` those that are asked for what statistics can answer. With `lasts`, one
+    process does all that is asked, because it takes long to start. `patience` is how long one batch of reads may take,
+    in seconds; `variables` are those of the environment; `needs` is a program that has to be there besides.
     """
 
     python: Path

@@ -1,9 +1,10 @@
 """Spark, in the process of a worker: a session of its own reads directories of Parquet files, asks and writes them.
 
 `READERS` and `ASK` hold, by the names that `worker` and `bounds` know, the ways in which Spark reads Parquet: by its
-vectorized reader, row by row in another time zone, and by the DataSource V2 reader with splits through the middle of files and bounds taken
-from footers. Filters are pushed down to parquet-java in each of them, which passes over row groups and pages by
-statistics, page indexes, bloom filters and dictionaries. Needs scripts/requirements-spark.txt and Java 17.
+vectorized reader; row by row, in another time zone; and by the DataSource V2 reader with splits through the middle of
+files and bounds taken from footers. Filters are pushed down to parquet-java in each of them, which passes over row
+groups and pages by statistics, page indexes, bloom filters and dictionaries. Needs scripts/requirements-spark.txt and
+Java 17.
 """
 
 from __future__ import annotations
@@ -158,7 +159,9 @@ def literal(value: pa.Scalar) -> str:
         if t.tz:
             return f"timestamp_micros({micros})"
         days, rest = divmod(micros, 86_400_000_000)
-        return f"(TIMESTAMP_NTZ '1970-01-01' + make_dt_interval({days}, 0, 0, {rest // 1_000_000}.{rest % 1_000_000:06}))"
+        return (
+            f"(TIMESTAMP_NTZ '1970-01-01' + make_dt_interval({days}, 0, 0, {rest // 1_000_000}.{rest % 1_000_000:06}))"
+        )
     if pa.types.is_date(t):
         return f"date_from_unix_date({value.value})"
     if pa.types.is_decimal(t):

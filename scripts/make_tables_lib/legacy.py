@@ -178,9 +178,7 @@ def legacy_calendar(root: Path) -> None:
                 "at": pa.array(micros, pa.int64()).cast(utc),
                 "was": pa.array(micros, pa.int64()).cast(utc),
                 "wall": pa.array(walls, pa.int64()).cast(pa.timestamp("us")),
-                "all": pa.array(pairs, pa.list_(inner)).cast(
-                    pa.list_(pa.struct([("day", pa.date32()), ("at", utc)]))
-                ),
+                "all": pa.array(pairs, pa.list_(inner)).cast(pa.list_(pa.struct([("day", pa.date32()), ("at", utc)]))),
             }
         )
         partition = pa.array([-719_162] * 6, pa.int32()).cast(pa.date32())
@@ -231,9 +229,7 @@ def legacy_calendar_zones(root: Path) -> None:
             rows = pa.table({"zone": names, "at": pa.array(olds, pa.int64()).cast(utc)})
             marks = {"org.apache.spark.version": "4.1.0", "org.apache.spark.timeZone": zone}
             marks["org.apache.spark.legacyINT96" if int96 else "org.apache.spark.legacyDateTime"] = ""
-            files.append(
-                table.write(rows.replace_schema_metadata(marks), use_deprecated_int96_timestamps=int96)
-            )
+            files.append(table.write(rows.replace_schema_metadata(marks), use_deprecated_int96_timestamps=int96))
             shown.append(pa.table({"zone": names, "at": pa.array(news, pa.int64()).cast(utc)}))
     table.commit(*files)
     table.expect(pa.concat_tables(shown))
