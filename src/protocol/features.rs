@@ -23,6 +23,8 @@ pub enum ReaderFeature {
     VariantType,
     /// Shredded variants.
     VariantShredding,
+    /// `geometry` and `geography`.
+    Geospatial,
     /// Published commits are read; see [`check_readable`].
     CatalogManaged,
 }
@@ -40,6 +42,7 @@ const SUPPORTED: &[(&str, ReaderFeature)] = &[
     ("variantType-preview", ReaderFeature::VariantType),
     ("variantShredding", ReaderFeature::VariantShredding),
     ("variantShredding-preview", ReaderFeature::VariantShredding),
+    ("geospatial", ReaderFeature::Geospatial),
     ("catalogManaged", ReaderFeature::CatalogManaged),
     ("catalogOwned-preview", ReaderFeature::CatalogManaged),
 ];

@@ -223,7 +223,7 @@ fn named(name: String, column: &str) -> Result<(DataType, Option<String>), Schem
         },
         "variant" => return Ok((DataType::Variant, None)),
         other => {
-            if let Some(stored_as) = interval(other) {
+            if let Some(stored_as) = interval(other).or_else(|| shape(other)) {
                 return Ok((
                     DataType::Foreign(Box::new(ForeignType {
                         json: Value::String(name),
@@ -267,6 +267,14 @@ fn interval(name: &str) -> Option<PrimitiveType> {
         (_, true) => Some(PrimitiveType::Long),
         _ => None,
     }
+}
+
+/// What a `geometry(CRS)` or a `geography(CRS, ALGORITHM)` is stored as: well-known binary.
+fn shape(name: &str) -> Option<PrimitiveType> {
+    let is_shape = ["geometry", "geography"]
+        .iter()
+        .any(|kind| arguments_of(name, kind).is_some());
+    is_shape.then_some(PrimitiveType::Binary)
 }
 
 /// What stands between the brackets of `name(...)`.

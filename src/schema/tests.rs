@@ -97,7 +97,8 @@ fn char_and_varchar_are_strings_that_keep_their_spelling() {
 #[test]
 fn unknown_types_are_named_with_their_column() {
     for (data_type, name, column) in [
-        (r#""geometry(4326)""#, "geometry(4326)", "c"),
+        (r#""geometry""#, "geometry", "c"),
+        (r#""point(4326)""#, "point(4326)", "c"),
         (r#""int""#, "int", "c"),
         (r#""char(x)""#, "char(x)", "c"),
         (r#"{"type":"opaque","class":"x"}"#, "opaque", "c"),
@@ -150,6 +151,12 @@ fn types_of_engines_come_back_as_they_were_and_say_what_is_stored() {
             r#""interval hour to minute""#,
             "interval hour to minute",
             "long",
+        ),
+        (r#""geometry(OGC:CRS84)""#, "geometry(OGC:CRS84)", "binary"),
+        (
+            r#""geography(OGC:CRS84, spherical)""#,
+            "geography(OGC:CRS84, spherical)",
+            "binary",
         ),
     ] {
         let schema = parse(&column("c", json)).unwrap();

@@ -25,9 +25,10 @@ pub enum DataType {
 }
 
 /// A type that means more to some engine than what is stored: a user-defined type of Spark, which is
-/// stored as its `sqlType`, or an interval, which is stored as its number of months or microseconds.
-/// PROTOCOL.md does not have them; tables do, and readers read what is stored (the protocol changes
-/// "User-Defined Types" and "Interval Types").
+/// stored as its `sqlType`, an interval, which is stored as its number of months or microseconds, or
+/// a geometry or geography, which is stored as well-known binary. PROTOCOL.md does not have them;
+/// tables do, and readers read what is stored (the protocol changes "User-Defined Types", "Interval
+/// Types" and "Geospatial types").
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignType {
     /// The type as the schema spells it.

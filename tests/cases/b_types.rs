@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, Int32Array, Int64Array, ListArray, StructArray,
+};
 use arrow::datatypes::{DataType, Field, Fields, Int64Type};
+use parquet::data_type::ByteArrayType;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
 
 use deltafs::protocol::check_writable;
@@ -11,8 +16,8 @@ use deltafs::schema::StructType;
 use deltafs::tree::Tree;
 
 use crate::support::{
-    Action, TableBuilder, batch, column, field, ints, list, longs, metadata, protocol, remove,
-    strings, tree_read,
+    Action, TableBuilder, add, batch, column, field, ints, list, longs, metadata, protocol, remove,
+    strings, table_features, tree_read,
 };
 use crate::{errno_of, hive};
 
@@ -152,12 +157,66 @@ fn intervals_are_their_months_and_microseconds() {
     );
 }
 
+/// A file of one row whose columns `g` and `e` are annotated as what they are.
+fn geometries(point: &'static [u8]) -> Vec<u8> {
+    let message = "message m { optional binary g (GEOMETRY); optional binary e (GEOGRAPHY); }";
+    let message = Arc::new(parse_message_type(message).unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, message, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&[point.into()], Some(&[1]), None)
+            .unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// duckdb-delta#248, kernel-rs#2427: a table with a geometry cannot be read, not even its other
+/// columns. Its values are well-known binary, in files that call them geometries and in those that
+/// call them bytes.
+#[test]
+fn geometries_are_their_well_known_binary() {
+    const POINT: &[u8] = b"\x01\x01\0\0\0\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\x08\x40";
+    let schema = schema_of(&[
+        plain("id", json!("long")),
+        plain("g", json!("geometry(OGC:CRS84)")),
+        plain("e", json!("geography(OGC:CRS84, spherical)")),
+    ]);
+    let mut table = TableBuilder::with_actions([table_features(&["geospatial"]), schema]);
+    let points = || -> ArrayRef { Arc::new(BinaryArray::from(vec![POINT])) };
+    let rows = batch([("id", longs([1])), ("g", points()), ("e", points())]);
+    let bytes_in_the_file = table.data("bytes.parquet", &rows);
+    let geometries = geometries(POINT);
+    table.write("geometries.parquet", &geometries);
+    let size = i64::try_from(geometries.len()).unwrap();
+    let geometries_in_the_file = add("geometries.parquet").size(size);
+    let without = table.data("without.parquet", &batch([("id", longs([1]))]));
+    table.commit([bytes_in_the_file]);
+    table.commit([remove("bytes.parquet"), geometries_in_the_file]);
+    table.commit([remove("geometries.parquet"), without]);
+    let tree = table.tree();
+    for (version, wanted) in [("@v1", Some(POINT)), ("@v2", Some(POINT)), ("@v3", None)] {
+        let bytes = only_file(&tree, version);
+        for name in ["g", "e"] {
+            let found = column(&bytes, name);
+            let wanted = BinaryArray::from(vec![wanted]);
+            assert_eq!(found.as_ref(), &wanted as &dyn Array, "{version} {name}");
+        }
+    }
+}
+
 /// What is stored of them can be read; what it means, a writer would have to know.
 #[test]
 fn types_of_engines_are_not_written() {
     for kind in [
         vector(),
         json!("interval month"),
+        json!("geometry(OGC:CRS84)"),
         json!({"type": "array", "elementType": vector(), "containsNull": true}),
         json!({"type": "struct", "fields": [plain("inner", vector())]}),
     ] {

@@ -73,7 +73,8 @@ fn copy_meta_data(
             write_path(meta, path);
         }
         match field.id {
-            3 => reader.skip(field)?,
+            // Bounds of geometries have no place in a column of bytes, as which they are shown.
+            3 | 17 => reader.skip(field)?,
             12 if told != Told::All => {
                 let statistics = reader.raw(field)?;
                 if told == Told::Nulls {

@@ -73,6 +73,8 @@ fn type_differs(kind: &Value, node: &Node, column: &str) -> Option<Difference> {
             ListForm::Around(element) => part("elementType", element),
             ListForm::Element | ListForm::Disputed => part("elementType", repeated),
         },
+        // What a user-defined type is stored as: that of the table, in which it is one too.
+        ("udt", ..) => part("sqlType", node),
         ("map", Annotation::Map | Annotation::MapKeyValue, [entries]) => match entries.children() {
             [key, value] => part("keyType", key).or_else(|| part("valueType", value)),
             _ => other(),
@@ -114,6 +116,11 @@ fn is_primitive(name: &str, node: &Node) -> bool {
                 )
         }
         "timestamp_ntz" => matches!(node.annotation, Annotation::Timestamp { utc: false, .. }),
+        // Months, or microseconds; of the table, in which they are intervals too.
+        "interval year" | "interval year to month" | "interval month" => {
+            is_plain && physical == PhysicalType::Int32
+        }
+        _ if name.starts_with("interval ") => is_plain && physical == PhysicalType::Int64,
         _ => match node.annotation {
             Annotation::Decimal { precision, scale } => {
                 name == format!("decimal({precision},{scale})")

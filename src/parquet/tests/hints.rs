@@ -208,7 +208,8 @@ fn a_schema_of_spark_that_is_not_the_files_is_reported() {
     };
     let cases = [
         (0, "i", json!("long")),
-        (0, "i", json!("interval year to month")),
+        (0, "i", json!("interval day to second")),
+        (1, "l", json!("interval month")),
         (3, "b", json!("string")),
         (5, "t", json!("timestamp_ntz")),
         (8, "e", json!("decimal(20,2)")),
@@ -241,6 +242,17 @@ fn a_schema_of_spark_that_is_not_the_files_is_reported() {
             Some(column.to_owned()),
             "{kind}"
         );
+    }
+    let stored = right()[9]["type"].clone();
+    for (at, kind) in [
+        (0, json!("interval year to month")),
+        (1, json!("interval hour to second")),
+        (
+            9,
+            json!({"type": "udt", "class": "Point", "sqlType": stored}),
+        ),
+    ] {
+        assert_eq!(changed(at, "type", kind.clone()), None, "{kind}");
     }
     assert_eq!(changed(1, "name", json!("k")), Some("l".to_owned()));
     let mut fewer = right();

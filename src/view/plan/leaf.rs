@@ -53,7 +53,9 @@ pub(super) fn convert(primitive: PrimitiveType, node: &Node) -> Option<(Annotati
         PrimitiveType::Binary => match (physical, annotation) {
             (
                 PhysicalType::ByteArray,
-                Annotation::None | Annotation::String | Annotation::Other("ENUM" | "JSON" | "BSON"),
+                Annotation::None
+                | Annotation::String
+                | Annotation::Other("ENUM" | "JSON" | "BSON" | "GEOMETRY" | "GEOGRAPHY"),
             ) => as_is(),
             (PhysicalType::FixedLenByteArray(_), Annotation::None | Annotation::Other("UUID")) => {
                 converted(Conversion::FixedToByteArray)
