@@ -67,8 +67,10 @@ impl Shown {
         let (mut live, mut dead) = (Vec::new(), Vec::new());
         for (group, shown) in originals.iter().zip(&self.chunks) {
             for (chunk, shown) in group.chunks.iter().zip(shown) {
-                let bytes = if *shown { &mut live } else { &mut dead };
-                bytes.extend(bytes_of(chunk));
+                match shown {
+                    true => live.extend(bytes_of(chunk).chain(place_of(chunk))),
+                    false => dead.extend(bytes_of(chunk)),
+                }
             }
         }
         (joined(live), joined(dead))
@@ -82,6 +84,12 @@ fn bytes_of(chunk: &ChunkMeta) -> impl Iterator<Item = Range<u64>> {
     std::iter::once(data)
         .chain(indexes.into_iter().flatten())
         .filter(|range| !range.is_empty())
+}
+
+/// The byte in front of where a chunk starts: a chunk without bytes, too, lies in its file.
+fn place_of(chunk: &ChunkMeta) -> Option<Range<u64>> {
+    let before = chunk.start.checked_sub(1)?;
+    (chunk.length == 0).then_some(before..chunk.start)
 }
 
 fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
@@ -153,6 +161,7 @@ fn with_holes(mut end: u64, holes: &[Range<u64>]) -> Vec<Extent> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::chunks::Bounds;
     use super::*;
 
     /// Ranges by their ends.
@@ -186,6 +195,43 @@ mod tests {
         for (dead, live, left) in cases {
             let found = without(&ranges(dead), &ranges(live));
             assert_eq!(found, ranges(left), "{dead:?} without {live:?}");
+        }
+    }
+
+    fn chunk(start: u64, length: u64) -> ChunkMeta {
+        ChunkMeta {
+            codec: 0,
+            encodings: Vec::new(),
+            num_values: 0,
+            uncompressed_size: length,
+            start,
+            length,
+            data_page_offset: start,
+            dictionary_page_offset: None,
+            null_count: None,
+            column_index: None,
+            offset_index: None,
+            bounds: Bounds::Absent,
+            thrift: 0..0,
+        }
+    }
+
+    #[test]
+    fn a_chunk_without_bytes_that_is_shown_lies_in_what_is_kept() {
+        for (start, kept) in [(50, &[(49, 50)][..]), (4, &[(3, 4)]), (0, &[])] {
+            let group = RowGroupMeta {
+                num_rows: 0,
+                chunks: vec![chunk(4, 96), chunk(start, 0)],
+                sorting: Vec::new(),
+            };
+            let groups = [group];
+            let mut shown = Shown::new(&groups);
+            shown.add(0, 1);
+            let (live, dead) = shown.ranges(&groups);
+            assert_eq!(live, ranges(kept), "{start}");
+            let extents = with_holes(100, &without(&dead, &live));
+            let end: u64 = extents.iter().map(Extent::len).sum();
+            assert!(end >= start.max(MAGIC), "{start}: {extents:?}");
         }
     }
 
