@@ -5,7 +5,7 @@ use super::super::chunks::RowGroupMeta;
 use super::super::output::{OutputGroup, OutputKind, OutputNode};
 use super::super::{Footer, ParquetError};
 use super::TRAILER;
-use super::footer::TYPE_DEFINED_ORDER;
+use super::footer::{TYPE_DEFINED_ORDER, checked_sum};
 use super::place::{index_allotment, middle, offset_index_bound};
 use super::plan::{ChunkSource, Plan};
 
@@ -30,10 +30,17 @@ pub fn size_bound(
     let plan = Plan::new(footer, schema, groups)?;
     let too_large = || plan.unpresentable_file("it would exceed 63 bits in size".to_owned());
     let (mut end, mut indexes, mut middles) = (plan.kept_end, 0u64, 0);
+    let mut rows = 0u64;
     for (position, group) in groups.iter().enumerate() {
-        let (mut first, mut length) = (None, 0u64);
+        let (mut first, mut length, mut uncompressed) = (None, 0u64, 0u64);
         for leaf in 0..plan.leaves.len() {
-            let (start, size, index) = match plan.source(position, leaf)? {
+            let source = plan.source(position, leaf)?;
+            let claimed = match &source {
+                ChunkSource::Original(chunk) => chunk.uncompressed_size,
+                ChunkSource::Synthetic(_) | ChunkSource::Make => 0,
+            };
+            uncompressed = checked_sum(&plan, uncompressed, claimed)?;
+            let (start, size, index) = match source {
                 ChunkSource::Original(chunk) => (Some(chunk.start), chunk.length, 0),
                 ChunkSource::Synthetic(synthetic) => {
                     let size = synthetic.size(group.rows);
@@ -54,6 +61,7 @@ pub fn size_bound(
             indexes = indexes.checked_add(index).ok_or_else(too_large)?;
             length = length.checked_add(size).ok_or_else(too_large)?;
         }
+        rows = checked_sum(&plan, rows, group.rows)?;
         middles = middle(first.unwrap_or(0), length).max(middles);
     }
     let least = end.checked_add(indexes).ok_or_else(too_large)?;

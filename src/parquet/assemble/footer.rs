@@ -126,11 +126,18 @@ fn write_row_group(
 }
 
 fn total(plan: &Plan<'_>, mut sizes: impl Iterator<Item = u64>) -> Result<i64, ParquetError> {
-    let sum = sizes.try_fold(0u64, u64::checked_add);
-    sum.and_then(|sum| i64::try_from(sum).ok()).ok_or_else(|| {
-        plan.footer
-            .malformed("its sizes, or its rows, exceed 63 bits together".to_owned())
-    })
+    let sum = sizes.try_fold(0, |sum, size| checked_sum(plan, sum, size))?;
+    Ok(sum as i64)
+}
+
+/// The sum of sizes or rows that a file claims, which the format has 63 bits for.
+pub(super) fn checked_sum(plan: &Plan<'_>, sum: u64, more: u64) -> Result<u64, ParquetError> {
+    let sum = sum.checked_add(more);
+    sum.filter(|sum| i64::try_from(*sum).is_ok())
+        .ok_or_else(|| {
+            plan.footer
+                .malformed("its sizes, or its rows, exceed 63 bits together".to_owned())
+        })
 }
 
 /// What the rows are sorted by in the presented file: the columns up to the first one that is not

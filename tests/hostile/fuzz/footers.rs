@@ -68,6 +68,12 @@ fn fuzz_footers() {
     run("footers", 6_000, target());
 }
 
+/// Row groups that claim sizes which the format has no room for together.
+#[test]
+fn what_cannot_be_assembled_has_no_size() {
+    target()(&mut Dice::new(1_796_051_484_755_375_791));
+}
+
 /// Tries one case.
 pub fn target() -> impl FnMut(&mut Dice) {
     let samples = Sample::all();
