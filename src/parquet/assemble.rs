@@ -75,7 +75,7 @@ pub fn assemble<E: From<ParquetError>>(
     if !indexes.is_empty() {
         tail(Bytes::from(indexes))?;
     }
-    let made = placement.end() - plan.kept_end;
+    let made = placement.end() - plan.kept_end();
 
     let written = footer::write(&plan, &placement)?;
     let least = placement.least_footer_start();

@@ -29,7 +29,7 @@ pub fn size_bound(
 ) -> Result<u64, ParquetError> {
     let plan = Plan::new(footer, schema, groups)?;
     let too_large = || plan.unpresentable_file("it would exceed 63 bits in size".to_owned());
-    let (mut end, mut indexes, mut middles) = (plan.kept_end, 0u64, 0);
+    let (mut end, mut indexes, mut middles) = (plan.kept_end(), 0u64, 0);
     let mut rows = 0u64;
     for (position, group) in groups.iter().enumerate() {
         let (mut first, mut length, mut uncompressed) = (None, 0u64, 0u64);

@@ -39,7 +39,7 @@ fn write_fields(
 ) -> Result<(), ParquetError> {
     file.i32(1, plan.carried.version);
     let elements = file.list(2, Kind::Struct, schema::count(plan.schema));
-    schema::write_elements(elements, plan)?;
+    schema::write_elements(elements, plan);
     file.i64(3, total(plan, plan.groups.iter().map(|group| group.rows))?);
 
     let told: Vec<Told> = (0..plan.leaves.len())

@@ -72,7 +72,7 @@ impl<'p> Placement<'p> {
         Placement {
             plan,
             chunks: Vec::new(),
-            end: plan.kept_end,
+            end: plan.kept_end(),
         }
     }
 
@@ -170,7 +170,7 @@ impl<'p> Placement<'p> {
     pub(super) fn page_indexes(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         let original = |chunk: &Placed<'_>| matches!(chunk, Placed::Original(chunk) if chunk.offset_index.is_some());
-        let apart = self.end - self.plan.kept_end > MAX_APART;
+        let apart = self.end - self.plan.kept_end() > MAX_APART;
         if apart && self.chunks.iter().any(original) {
             return out;
         }

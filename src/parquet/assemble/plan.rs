@@ -6,7 +6,7 @@ use super::super::output::{Extent, LeafSource, OutputGroup, OutputKind, OutputNo
 use super::super::synthetic::Synthetic;
 use super::super::{Footer, ParquetError, PhysicalType};
 use super::carried::Carried;
-use super::originals;
+use super::{originals, schema as elements};
 
 /// The longest bound of a chunk that is made of values, where its type has no width of its own,
 /// bytes. Longer ones are left out, so that the size of the footer can be told beforehand.
@@ -24,8 +24,6 @@ pub(super) struct Plan<'a> {
     pub(super) carried: Carried<'a>,
     /// What of the original bytes the presented file begins with.
     pub(super) kept: Vec<Extent>,
-    /// How many bytes these are.
-    pub(super) kept_end: u64,
 }
 
 /// A leaf of the presented file.
@@ -67,13 +65,18 @@ impl<'a> Plan<'a> {
             originals: footer.row_groups_meta()?,
             carried: Carried::read(footer)?,
             kept: Vec::new(),
-            kept_end: 0,
         };
+        elements::check_annotations(plan.schema)
+            .map_err(|reason| plan.unpresentable_file(reason))?;
         plan.check_leaves()?;
         plan.check_groups()?;
         plan.kept = originals::kept(footer, &plan.originals, groups, &plan.leaves);
-        plan.kept_end = plan.kept.iter().map(Extent::len).sum();
         Ok(plan)
+    }
+
+    /// Where what is kept of the original bytes ends, and what is made begins.
+    pub(super) fn kept_end(&self) -> u64 {
+        self.kept.iter().map(Extent::len).sum()
     }
 
     fn check_leaves(&self) -> Result<(), ParquetError> {

@@ -4,7 +4,6 @@ use super::super::output::{OutputKind, OutputNode};
 use super::super::schema::{Annotation, PhysicalType, Repetition, TimeUnit};
 use super::super::thrift::{FieldWriter, write_struct};
 use super::plan::Plan;
-use crate::parquet::ParquetError;
 
 /// How many `SchemaElement`s the schema has, the root included.
 pub(super) fn count(nodes: &[OutputNode]) -> usize {
@@ -15,15 +14,16 @@ pub(super) fn count(nodes: &[OutputNode]) -> usize {
 }
 
 /// Writes the `SchemaElement`s: the root, then each node followed by its children.
-pub(super) fn write_elements(out: &mut Vec<u8>, plan: &Plan<'_>) -> Result<(), ParquetError> {
+pub(super) fn write_elements(out: &mut Vec<u8>, plan: &Plan<'_>) {
     write_struct(out, |element| {
         element.binary(4, plan.carried.root);
         element.i32(5, plan.schema.len() as i32);
     });
-    write_nodes(out, plan.schema).map_err(|reason| plan.unpresentable_file(reason))
+    write_nodes(out, plan.schema);
 }
 
-fn write_nodes(out: &mut Vec<u8>, nodes: &[OutputNode]) -> Result<(), String> {
+/// The first annotation that cannot be written, as a reason.
+pub(super) fn check_annotations(nodes: &[OutputNode]) -> Result<(), String> {
     for node in nodes {
         if matches!(
             node.annotation,
@@ -34,12 +34,20 @@ fn write_nodes(out: &mut Vec<u8>, nodes: &[OutputNode]) -> Result<(), String> {
                 node.name, node.annotation
             ));
         }
-        write_struct(out, |element| write_element(element, node));
         if let OutputKind::Group(children) = &node.kind {
-            write_nodes(out, children)?;
+            check_annotations(children)?;
         }
     }
     Ok(())
+}
+
+fn write_nodes(out: &mut Vec<u8>, nodes: &[OutputNode]) {
+    for node in nodes {
+        write_struct(out, |element| write_element(element, node));
+        if let OutputKind::Group(children) = &node.kind {
+            write_nodes(out, children);
+        }
+    }
 }
 
 fn write_element(element: &mut FieldWriter<'_>, node: &OutputNode) {

@@ -53,6 +53,19 @@ fn exercise(bytes: &[u8]) {
     }
 }
 
+#[test]
+fn what_cannot_be_annotated_has_no_size() {
+    let bytes = sample();
+    let footer = footer_of(bytes);
+    let mut schema = mirror(footer.columns());
+    schema[0].annotation = Annotation::Other("UUID");
+    let groups = whole(&footer);
+    let bound = size_bound(&footer, &schema, &groups, &|_, _| 0).unwrap_err();
+    let made = assembled(&footer, &schema, &groups, &mut no_make, None).unwrap_err();
+    assert_eq!(bound.to_string(), made.to_string());
+    assert!(bound.to_string().contains("UUID"), "{bound}");
+}
+
 proptest! {
     #![proptest_config(crate::base::random::cases(500))]
 
